@@ -138,12 +138,6 @@ ls_max_flow (uint32_t n_vertices, const GArray *edges, const int8_t *side)
 
 #define NO_HOST UINT32_MAX
 
-static const LsTopoNode *
-vertex (const LsCluster *c, uint32_t v)
-{
-  return &g_array_index (c->nodes, LsTopoNode, v);
-}
-
 static const LsLink *
 link_at (const LsCluster *c, guint i)
 {
@@ -160,7 +154,7 @@ trunk_of (const LsCluster *c, const LsLink *link)
 static bool
 ls_topo_is_nvlink (const LsCluster *c, const LsLink *link)
 {
-  LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
+  LsNodeKind a = ls_cluster_vertex (c, link->from)->kind, b = ls_cluster_vertex (c, link->to)->kind;
   return (a == LS_NODE_GPU && (b == LS_NODE_GPU || b == LS_NODE_NVSWITCH))
       || (a == LS_NODE_NVSWITCH && b == LS_NODE_GPU);
 }
@@ -218,7 +212,7 @@ has_nvlink_between_all (const LsCluster *c)
       join (parent, link_at (c, i)->from, link_at (c, i)->to);
   uint32_t first = UINT32_MAX;
   for (guint v = 0; v < c->nodes->len; v++) {
-    if (vertex (c, v)->kind != LS_NODE_GPU || vertex (c, v)->host != 0)
+    if (ls_cluster_vertex (c, v)->kind != LS_NODE_GPU || ls_cluster_vertex (c, v)->host != 0)
       continue;
     if (first == UINT32_MAX)
       first = v;
@@ -253,7 +247,8 @@ node_level (const LsCluster *c)
   g_autofree LsBandwidth *of = g_new0 (LsBandwidth, c->nodes->len);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = link_at (c, i);
-    if (vertex (c, link->from)->kind == LS_NODE_GPU && vertex (c, link->to)->kind != LS_NODE_NIC
+    if (ls_cluster_vertex (c, link->from)->kind == LS_NODE_GPU
+        && ls_cluster_vertex (c, link->to)->kind != LS_NODE_NIC
         && (!by_nvlink || ls_topo_is_nvlink (c, link)))
       add (&of[link->from], rate_of (c, link));
   }
@@ -264,7 +259,7 @@ node_level (const LsCluster *c)
                         .n_parts = c->seats.per_node };
   level.each = (LsBandwidth) { INFINITY, INFINITY };
   for (guint v = 0; v < c->nodes->len; v++)
-    if (vertex (c, v)->kind == LS_NODE_GPU)
+    if (ls_cluster_vertex (c, v)->kind == LS_NODE_GPU)
       count_part (&level, of[v]);
   level.all_gather = all_gather (level.each, level.n_parts);
   return level;
@@ -273,7 +268,7 @@ node_level (const LsCluster *c)
 static int
 tier_of (const LsCluster *c, uint32_t v)
 {
-  const LsTopoNode *node = vertex (c, v);
+  const LsTopoNode *node = ls_cluster_vertex (c, v);
   return node->host != NO_HOST ? 0 : (int) node->kind - LS_NODE_LEAF + 1;
 }
 
@@ -311,7 +306,8 @@ join_tier (Climb *k, int tier, GArray *levels)
     .each = { INFINITY, INFINITY },
   };
   for (guint v = 0; v < c->nodes->len; v++) {
-    if (part_of[v] != v || vertex (c, v)->host == NO_HOST) /* the root of what has nodes is in a node */
+    if (part_of[v] != v
+        || ls_cluster_vertex (c, v)->host == NO_HOST) /* the root of what has nodes is in a node */
       continue;
     uint32_t group = root_of (k->parent, v);
     level.n_groups += k->n_parts[group]++ == 0;
@@ -336,7 +332,8 @@ ls_topo_levels_new (const LsCluster *c)
   Climb k = { .c = c, .parent = parent, .out = out, .n_parts = n_parts };
   int top = 0;
   for (guint v = 0; v < n; v++) {
-    bool is_next = v > 0 && vertex (c, v)->host != NO_HOST && vertex (c, v)->host == vertex (c, v - 1)->host;
+    bool is_next = v > 0 && ls_cluster_vertex (c, v)->host != NO_HOST
+        && ls_cluster_vertex (c, v)->host == ls_cluster_vertex (c, v - 1)->host;
     parent[v] = is_next ? parent[v - 1] : v; /* a node is one part; its vertices follow each other */
     top = MAX (top, tier_of (c, v));
   }
@@ -395,7 +392,7 @@ bisect (const LsCluster *c, uint32_t n, bool nvlink_only,
 {
   g_autofree int8_t *side = g_new0 (int8_t, n);
   for (uint32_t v = 0; v < n; v++)
-    if (vertex (c, v)->kind == LS_NODE_GPU)
+    if (ls_cluster_vertex (c, v)->kind == LS_NODE_GPU)
       side[v] = is_first (c, v, half) ? -1 : 1;
   return (LsBandwidth) { cut (c, n, nvlink_only, side, DATA_SHEET), cut (c, n, nvlink_only, side, PAYLOAD) };
 }
@@ -403,20 +400,20 @@ bisect (const LsCluster *c, uint32_t n, bool nvlink_only,
 static bool
 is_below_index (const LsCluster *c, uint32_t v, uint32_t index)
 {
-  return vertex (c, v)->index < index;
+  return ls_cluster_vertex (c, v)->index < index;
 }
 
 static bool
 is_below_host (const LsCluster *c, uint32_t v, uint32_t host)
 {
-  return vertex (c, v)->host < host;
+  return ls_cluster_vertex (c, v)->host < host;
 }
 
 static bool
 is_below_axis (const LsCluster *c, uint32_t v, uint32_t axis)
 {
   const LsTorusSpec *t = &c->spec.torus;
-  return ls_torus_coord (t, vertex (c, v)->index).at[axis] < t->dims[axis] / 2;
+  return ls_torus_coord (t, ls_cluster_vertex (c, v)->index).at[axis] < t->dims[axis] / 2;
 }
 
 /* Of a torus the least of the axes that halve. */
@@ -427,7 +424,7 @@ ls_topo_node_bisection (const LsCluster *c)
   LsBandwidth least = { INFINITY, INFINITY };
   if (n_gpus < 2)
     return (LsBandwidth) { NAN, NAN };
-  while (n < c->nodes->len && vertex (c, n)->host == 0)
+  while (n < c->nodes->len && ls_cluster_vertex (c, n)->host == 0)
     n++;
   if (!ls_cluster_traits (&c->spec)->is_slice)
     return bisect (c, n, has_nvlink_between_all (c), is_below_index, n_gpus / 2);
@@ -514,7 +511,7 @@ name_of_link (const LsClusterSpec *all, const LsLinkSpec *link)
 static LsTopoLinks
 describe (const LsCluster *c, const LsLink *link)
 {
-  LsNodeKind a = vertex (c, link->from)->kind, b = vertex (c, link->to)->kind;
+  LsNodeKind a = ls_cluster_vertex (c, link->from)->kind, b = ls_cluster_vertex (c, link->to)->kind;
   bool is_upward = kinds[a].depth >= kinds[b].depth;
   const LsTrunk *trunk = trunk_of (c, link);
   return (LsTopoLinks) {
@@ -659,7 +656,7 @@ grow (NodeTree *t, GPtrArray *roots, uint32_t root)
   const LsCluster *c = t->map->cluster;
   GArray *queue = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   LsTopoPart **of = t->parts - t->base; /* by vertex of the cluster */
-  of[root] = part_new (vertex (c, root)->kind, 1, -1, 0);
+  of[root] = part_new (ls_cluster_vertex (c, root)->kind, 1, -1, 0);
   of[root]->vertex = root;
   g_ptr_array_add (roots, of[root]);
   g_array_append_val (queue, root);
@@ -668,10 +665,11 @@ grow (NodeTree *t, GPtrArray *roots, uint32_t root)
     for (guint l = t->first[v - t->base]; l != G_MAXUINT; l = t->next[l]) {
       const LsLink *link = g_ptr_array_index (t->inside, l);
       uint32_t child = link->to;
-      if (of[child] || !adopts (vertex (c, v)->kind, vertex (c, child)->kind))
+      if (of[child] || !adopts (ls_cluster_vertex (c, v)->kind, ls_cluster_vertex (c, child)->kind))
         continue;
       LsTopoLinks what = describe (c, link);
-      of[child] = part_new (vertex (c, child)->kind, 1, find_row (t->map->links, &what), link->n_physical);
+      of[child] = part_new (ls_cluster_vertex (c, child)->kind, 1, find_row (t->map->links, &what),
+                            link->n_physical);
       of[child]->vertex = child;
       g_ptr_array_add (of[v]->children, of[child]);
       g_array_append_val (queue, child);
@@ -715,8 +713,8 @@ add_rest (const NodeTree *t, GPtrArray *roots)
     return;
   nvswitches->n = 0;
   for (uint32_t v = t->base; v < t->base + t->n; v++)
-    nvswitches->n += vertex (c, v)->kind == LS_NODE_NVSWITCH;
-  nvswitches->n_physical = n_nvlinks / ls_cluster_gpus_of (c, vertex (c, t->base)->host);
+    nvswitches->n += ls_cluster_vertex (c, v)->kind == LS_NODE_NVSWITCH;
+  nvswitches->n_physical = n_nvlinks / ls_cluster_gpus_of (c, ls_cluster_vertex (c, t->base)->host);
 }
 
 static GPtrArray *
@@ -727,9 +725,9 @@ node_tree (const LsTopoMap *map, uint32_t host, bool collapses)
   const LsCluster *c = map->cluster;
   GPtrArray *roots = g_ptr_array_new_with_free_func (part_free);
   NodeTree t = { .map = map, .inside = g_ptr_array_new () };
-  while (vertex (c, t.base)->host != host)
+  while (ls_cluster_vertex (c, t.base)->host != host)
     t.base++;
-  while (t.base + t.n < c->nodes->len && vertex (c, t.base + t.n)->host == host)
+  while (t.base + t.n < c->nodes->len && ls_cluster_vertex (c, t.base + t.n)->host == host)
     t.n++;
   t.parts = g_new0 (LsTopoPart *, t.n + 1);
   for (guint i = 0; i < c->links->len; i++) {
@@ -741,7 +739,7 @@ node_tree (const LsTopoMap *map, uint32_t host, bool collapses)
   add_rest (&t, roots);
   for (guint k = 0; k < G_N_ELEMENTS (order); k++)
     for (uint32_t v = 0; v < t.n; v++)
-      if (vertex (c, t.base + v)->kind == order[k] && !t.parts[v])
+      if (ls_cluster_vertex (c, t.base + v)->kind == order[k] && !t.parts[v])
         grow (&t, roots, t.base + v);
   if (collapses)
     collapse (roots);
@@ -826,7 +824,7 @@ ls_topo_map_new (const LsCluster *c)
   LsTopoMap *map = g_new0 (LsTopoMap, 1);
   map->cluster = c;
   for (guint i = 0; i < c->nodes->len; i++)
-    map->n_of_kind[vertex (c, i)->kind]++;
+    map->n_of_kind[ls_cluster_vertex (c, i)->kind]++;
   map->links = collect_links (c);
   map->node = node_tree (map, 0, true);
   map->each = node_tree (map, 0, false);

@@ -67,19 +67,10 @@ write_junit (gconstpointer data, const char *path, GError **error)
   return ls_write_text (path, text, error);
 }
 
-/* What fails is seen by who closes it. */
-static gboolean
-put_bytes (FILE *out, gpointer bytes, GError **error)
-{
-  (void) error;
-  fwrite (g_bytes_get_data (bytes, NULL), 1, g_bytes_get_size (bytes), out);
-  return TRUE;
-}
-
 static gboolean
 write_snapshot (gconstpointer data, const char *path, GError **error)
 {
-  return ls_write_file (path, put_bytes, ((const Data *) data)->captured->snapshot, error);
+  return ls_write_file (path, ls_write_bytes, ((const Data *) data)->captured->snapshot, error);
 }
 
 /* r was run to see whether it does what the first of its role does. */

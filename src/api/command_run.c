@@ -220,6 +220,8 @@ find_spread (LsJobAnswer *j, const Variation *v, GError **error)
   j->step_spread = ls_step_spread_new (&j->spec, j->job, &v->jitter, (uint32_t) v->seed, 0, error);
   ls_assumptions_add (&j->job->assumptions, "jitter_seed", g_strdup_printf ("%" G_GINT64_FORMAT, v->seed),
                       "jitter of seed %s", v->is_seeded ? NULL : "by default", "--jitter-seed N");
+  if (j->step_spread)
+    ls_step_spread_assume (j->step_spread, &j->job->assumptions);
   g_free (j->subtitle);
   j->subtitle = ls_job_subtitle (j->job);
   return j->step_spread != NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/commands.h"
+#include "base/list.h"
 #include "base/near.h"
 #include "base/team.h"
 #include "data/datadir.h"
@@ -16,8 +17,8 @@
 #include "show/plot/plots.h"
 
 typedef struct {
-  const LsOption *option;
   char *value;
+  const LsOption *option;
 } Given;
 
 struct LsRequest {
@@ -29,19 +30,12 @@ struct LsRequest {
   LsTeam *team;
 };
 
-static void
-given_clear (gpointer given)
-{
-  g_free (((Given *) given)->value);
-}
-
 LsRequest *
 ls_request_of (const Command *command)
 {
   LsRequest *r = g_new0 (LsRequest, 1);
   r->command = command;
-  r->given = g_array_new (FALSE, FALSE, sizeof (Given));
-  g_array_set_clear_func (r->given, given_clear);
+  r->given = ls_list_new (sizeof (Given), ls_clear_text);
   return r;
 }
 
@@ -86,7 +80,7 @@ ls_request_set (LsRequest *r, const char *key, const char *value, GError **error
     return ls_fail (error, LS_ERROR_USAGE, "--%s: expected 0 or 1; got \"%s\"", option->key, value);
   if (option->argument && !value)
     return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s", option->key, option->argument);
-  const Given given = { option, g_strdup (value ? value : "1") };
+  const Given given = { g_strdup (value ? value : "1"), option };
   g_array_append_val (r->given, given);
   return TRUE;
 }

@@ -128,38 +128,27 @@ is_given (const LsKernelSpec *s, const char *key)
   return s->given >> (ls_field_find (fields, key) - fields) & 1;
 }
 
-static gboolean
-refuse (GError **error, const char *why)
-{
-  return ls_fail (error, LS_ERROR_USAGE, "%s", why);
-}
-
 /* Exactly one kernel or table, and what goes with it: LS_ERROR_USAGE. */
 static gboolean
 kernel_spec_check (const LsKernelSpec *s, GError **error)
 {
   guint n_asked = (s->gemm[0] > 0) + (s->attention[0] > 0) + (s->op >= 0) + (s->from != NULL);
-  if (!s->gpu)
-    return refuse (error, "expected --gpu");
-  if (n_asked != 1)
-    return refuse (error, "expected one of --gemm, --attention, --op and --from");
-  if (s->access != LS_ACCESS_NONE && (s->op < 0 || s->shape[0] == 0))
-    return refuse (error,
-                   "--access goes with --op and --shape: its time depends on how many elements there are");
-  if (s->op >= 0 && s->access == LS_ACCESS_NONE && (s->shape[0] > 0) == (s->bytes > 0))
-    return refuse (error,
-                   s->bytes > 0 ? "expected --shape or --bytes with --op; got both"
-                                : "expected --shape or --bytes with --op");
-  if (s->op < 0 && (s->shape[0] > 0 || s->bytes > 0))
-    return refuse (error, "--shape and --bytes go with --op");
-  if (s->gemm[0] == 0 && (s->batch > 1 || s->layout != LS_LAYOUT_TN))
-    return refuse (error, "--batch and --layout go with --gemm");
-  if (s->attention[0] == 0 && (s->backward || !s->causal))
-    return refuse (error, "--causal and --backward go with --attention");
-  bool selects = s->holdout || s->min_m > 0 || s->min_seq > 0 || s->min_flops > 0 || s->min_bytes > 0;
-  if (!s->from && selects)
-    return refuse (error, "--holdout and --min-... select rows of --from");
-  return TRUE;
+  bool selects = s->holdout || s->min_m > 0 || s->min_seq > 0 || s->min_flops > 0 || s->min_bytes > 0,
+       is_op = s->op >= 0, has_shape = s->shape[0] > 0, has_access = s->access != LS_ACCESS_NONE;
+  const LsWrong rows[] = {
+    { !s->gpu, "expected --gpu" },
+    { n_asked != 1, "expected one of --gemm, --attention, --op and --from" },
+    { has_access && (!is_op || !has_shape),
+      "--access goes with --op and --shape: its time depends on how many elements there are" },
+    { is_op && !has_access && has_shape == (s->bytes > 0),
+      s->bytes > 0 ? "expected --shape or --bytes with --op; got both"
+                   : "expected --shape or --bytes with --op" },
+    { !is_op && (has_shape || s->bytes > 0), "--shape and --bytes go with --op" },
+    { s->gemm[0] == 0 && (s->batch > 1 || s->layout != LS_LAYOUT_TN), "--batch and --layout go with --gemm" },
+    { s->attention[0] == 0 && (s->backward || !s->causal), "--causal and --backward go with --attention" },
+    { !s->from && selects, "--holdout and --min-... select rows of --from" },
+  };
+  return ls_check (rows, G_N_ELEMENTS (rows), error);
 }
 
 /* --- which kernels somebody asks about, and their times on a GPU --------------------------------- */

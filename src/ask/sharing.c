@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "cluster/allocation.h"
 #include "data/jobs/read_jobs.h"
+#include "data/text/override.h"
 #include "job/assumptions.h"
 #include "job/job.h"
 
@@ -566,14 +567,24 @@ seconds (double ps)
   return ps / 1e12;
 }
 
-/* All but of what all jobs share. */
+/* All but of what all jobs share, or has no effect here; of the machine, as the file of jobs says it. */
 static GArray *
-own_knobs (GArray *knobs)
+own_knobs (GArray *knobs, const char *cluster)
 {
-  static const char *const shared[] = { "network", "steps", NULL };
-  for (guint i = knobs ? knobs->len : 0; i-- > 0;)
-    if (g_strv_contains (shared, g_array_index (knobs, LsAssumption, i).key))
+  static const char *const shared[] = { "network", "steps", "memory_clock", "memory_allocator", NULL };
+  for (guint i = knobs ? knobs->len : 0; i-- > 0;) {
+    LsAssumption *a = &g_array_index (knobs, LsAssumption, i);
+    bool is_nccl = g_str_equal (a->key, "nccl"),
+         is_table = is_nccl || g_str_equal (a->key, "gpu_calibration");
+    g_autofree char *own = g_steal_pointer (&a->instead),
+                    *other = ls_override_add (cluster, is_nccl ? "gpu.nccl=NAME" : "gpu.calibration=NAME");
+    const char *changed = is_table             ? other
+        : g_str_has_prefix (own, "--cluster ") ? strchr (own, ' ') + 1
+                                               : NULL;
+    a->instead = changed ? g_strdup_printf ("\"cluster\": \"%s\"", changed) : g_steal_pointer (&own);
+    if (g_strv_contains (shared, a->key))
       g_array_remove_index (knobs, i);
+  }
   return knobs ? g_array_ref (knobs) : NULL;
 }
 
@@ -597,7 +608,7 @@ job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShar
     .n_steps = shared->n_steps,
     .slowdown = shared->step_ps / alone->step_ps,
     .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
-    .knobs = own_knobs (r->knobs),
+    .knobs = own_knobs (r->knobs, jobs->file.cluster),
   };
 }
 

@@ -7,6 +7,7 @@
 #include "base/gcd.h"
 #include "base/order.h"
 #include "base/parallel.h"
+#include "job/assumptions.h"
 #include "job/sensitivity_scale.h"
 
 /* --- how a step follows ranks that are slower than others ---------------------------------------- */
@@ -333,6 +334,15 @@ const LsSpreadRow *
 ls_step_spread_of_job (const LsStepSpread *s)
 {
   return &g_array_index (s->rows, LsSpreadRow, s->rows->len - 1);
+}
+
+void
+ls_step_spread_assume (const LsStepSpread *s, GArray **assumptions)
+{
+  const LsSpreadRow *job = ls_step_spread_of_job (s);
+  ls_assumptions_add (assumptions, "jitter_draws",
+                      g_strdup_printf ("%u clusters, %u steps of each", job->n_clusters, job->n_steps),
+                      "jitter of %s", "by the number of GPUs; others by the seed", "--jitter-seed N");
 }
 
 double

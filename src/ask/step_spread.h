@@ -120,6 +120,8 @@ void ls_step_spread_free (LsStepSpread *spread); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsStepSpread, ls_step_spread_free)
 
 const LsSpreadRow *ls_step_spread_of_job (const LsStepSpread *spread);
+/* Adds how much was drawn to what an answer rests on (job/assumptions.h). */
+void ls_step_spread_assume (const LsStepSpread *spread, GArray **assumptions);
 /* Of the job, without noise: the mean that all its figures are over. */
 double ls_step_spread_base_s (const LsStepSpread *spread);
 

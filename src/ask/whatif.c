@@ -86,16 +86,6 @@ propose_schedules (Proposals *p)
   }
 }
 
-static void
-propose_chunks (Proposals *p)
-{
-  if (p->s->vpp < 2)
-    return;
-  ls_change_set (propose (p), "vpp", "%u", 2 * p->s->vpp);
-  if (p->s->vpp % 2 == 0 && p->s->vpp > 2)
-    ls_change_set (propose (p), "vpp", "%u", p->s->vpp / 2);
-}
-
 /* All values of a field with names but the job's own and those below first, which are "as by default". */
 static void
 propose_names (Proposals *p, const char *key, int own, int first)
@@ -106,11 +96,32 @@ propose_names (Proposals *p, const char *key, int own, int first)
       propose_one (p, key, name->name);
 }
 
+/* --- one number, twice and half of it ----------------------------------------------------- */
+
+/* Of a batch twice alone; beside another micro-batch the batch stays. */
 static void
-propose_p2p (Proposals *p)
+propose_sizes (Proposals *p)
 {
-  if (p->s->pp > 1)
-    propose_names (p, "p2p", p->s->mp.p2p, LS_P2P_BATCHED);
+  const LsStrategy *s = p->s;
+  const struct {
+    const char *idea, *key;
+    uint32_t own, least; /* 0: it has none; less is not proposed */
+    bool moves_batch;
+  } rows[] = {
+    { "pipeline chunks", "vpp", s->vpp > 1 ? s->vpp : 0, 2 },
+    { "expert layout", "ep", p->r->model.moe.n_experts > 0 ? s->ep : 0, 1 },
+    { "micro-batch", "micro-batch", s->micro_batch, 1, true },
+    { "batch", "global-batch", s->global_batch, UINT32_MAX },
+  };
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (rows); i++) {
+    uint32_t own = rows[i / 2].own, value = i % 2 == 0 ? 2 * own : own % 2 == 0 ? own / 2 : 0;
+    if (value == 0 || (value < own && value < rows[i / 2].least) || strcmp (rows[i / 2].idea, p->idea) != 0)
+      continue;
+    LsChange *change = propose (p);
+    ls_change_set (change, rows[i / 2].key, "%u", value);
+    if (rows[i / 2].moves_batch)
+      keep_batch (p, change);
+  }
 }
 
 /* --- layout --------------------------------------------------------------------------- */
@@ -160,16 +171,6 @@ propose_layouts (Proposals *p)
         propose_exchange (p, degrees[up], degrees[down]);
 }
 
-static void
-propose_expert_layouts (Proposals *p)
-{
-  if (p->r->model.moe.n_experts == 0)
-    return;
-  ls_change_set (propose (p), "ep", "%u", 2 * p->s->ep);
-  if (p->s->ep % 2 == 0)
-    ls_change_set (propose (p), "ep", "%u", p->s->ep / 2);
-}
-
 /* Beside another micro-batch, for which a pipeline needs several chunks; each token once. */
 static void
 propose_exchanges_of_tokens (Proposals *p)
@@ -193,25 +194,6 @@ propose_exchanges_of_tokens (Proposals *p)
 }
 
 /* --- batch, memory, precision ---------------------------------------------------------- */
-
-static void
-propose_micro_batches (Proposals *p)
-{
-  uint32_t micro_batch = p->s->micro_batch;
-  const uint32_t values[] = { 2 * micro_batch, micro_batch % 2 == 0 ? micro_batch / 2 : 0 };
-  for (guint i = 0; i < G_N_ELEMENTS (values); i++)
-    if (values[i] > 0) {
-      LsChange *change = propose (p);
-      ls_change_set (change, "micro-batch", "%u", values[i]);
-      keep_batch (p, change);
-    }
-}
-
-static void
-propose_batch (Proposals *p)
-{
-  ls_change_set (propose (p), "global-batch", "%u", 2 * p->s->global_batch);
-}
 
 static void
 propose_parts (Proposals *p, uint32_t parts)
@@ -353,34 +335,6 @@ propose_kernels (Proposals *p)
   }
 }
 
-static void
-propose_dtypes (Proposals *p)
-{
-  const LsGpu *gpu = &p->r->cluster->spec.gpu;
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP16, LS_DTYPE_FP8, LS_DTYPE_NVFP4 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->dtype && gpu->peak_flops[tried[i]] > 0)
-      propose_one (p, "dtype", ls_dtype_name (tried[i]));
-}
-
-static void
-propose_grad_dtypes (Proposals *p)
-{
-  const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP32 };
-  for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->opt.grad_dtype)
-      propose_one (p, "grad-dtype", ls_dtype_name (tried[i]));
-}
-
-static void
-propose_fp8 (Proposals *p)
-{
-  if (p->s->dtype != LS_DTYPE_FP8)
-    return;
-  propose_names (p, "fp8_recipe", p->s->fp8.recipe, 0);
-  propose_one (p, "fp8-params", p->s->fp8.params ? "0" : "1");
-}
-
 /* --- one knob, one other value ---------------------------------------------------------- */
 
 static const char *
@@ -396,13 +350,17 @@ propose_switches (Proposals *p)
 {
   const LsStrategy *s = p->s;
   const LsModel *m = &p->r->model;
-  bool is_cut = s->tp > 1, has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH,
+  const double *peak = p->r->cluster->spec.gpu.peak_flops;
+  bool is_cut = s->tp > 1, is_fp8 = s->dtype == LS_DTYPE_FP8,
+       has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH,
        has_fusion = !s->use.grad_apart && s->opt.grad_dtype != LS_DTYPE_FP32;
   const struct {
     const char *idea;
     bool may;
-    const char *flag, *value;
+    const char *flag, *value; /* NULL: all names but its own, from the first on */
+    int own, first;
   } rows[] = {
+    { "pipeline transfers", s->pp > 1, "p2p", NULL, s->mp.p2p, LS_P2P_BATCHED },
     { "order of documents", has_lengths, "lengths-balance",
       s->docs.balance == LS_LENGTHS_SORTED ? "none" : "sorted" },
     { "partitioned activations", is_cut && s->recompute == LS_RECOMPUTE_FULL, "partition-activations",
@@ -418,12 +376,24 @@ propose_switches (Proposals *p)
       other (s->data.gather_overlap > 0) },
     { "offloaded activations", true, "offload-activations", other (s->memory.offload_activations) },
     { "attention", s->use.attention != LS_ATTENTION_FLASH, "attention", "flash" },
+    { "number format", s->dtype != LS_DTYPE_BF16 && peak[LS_DTYPE_BF16] > 0, "dtype", "bf16" },
+    { "number format", s->dtype != LS_DTYPE_FP16 && peak[LS_DTYPE_FP16] > 0, "dtype", "fp16" },
+    { "number format", !is_fp8 && peak[LS_DTYPE_FP8] > 0, "dtype", "fp8" },
+    { "number format", s->dtype != LS_DTYPE_NVFP4 && peak[LS_DTYPE_NVFP4] > 0, "dtype", "nvfp4" },
+    { "fp8", is_fp8, "fp8_recipe", NULL, s->fp8.recipe, 0 },
+    { "fp8", is_fp8, "fp8-params", other (s->fp8.params) },
+    { "gradient format", s->opt.grad_dtype != LS_DTYPE_BF16, "grad-dtype", "bf16" },
+    { "gradient format", s->opt.grad_dtype != LS_DTYPE_FP32, "grad-dtype", "fp32" },
     { "gradient accumulation", s->use.grad_apart, "grad-apart", "0" },
     { "gradient accumulation", has_fusion, "grad-fusion", other (s->use.grad_fusion) },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (rows[i].may && strcmp (rows[i].idea, p->idea) == 0)
+    if (!rows[i].may || strcmp (rows[i].idea, p->idea) != 0)
+      continue;
+    else if (rows[i].value)
       propose_one (p, rows[i].flag, rows[i].value);
+    else
+      propose_names (p, rows[i].flag, rows[i].own, rows[i].first);
 }
 
 /* --- machine --------------------------------------------------------------------------- */
@@ -499,12 +469,12 @@ static const struct {
   bool of_machine; /* it changes nothing that a trace has fixed */
 } ideas[] = {
   { "pipeline schedule", NULL, propose_schedules },
-  { "pipeline chunks", NULL, propose_chunks },
-  { "pipeline transfers", NULL, propose_p2p },
+  { "pipeline chunks", NULL, propose_sizes },
+  { "pipeline transfers", NULL, propose_switches },
   { "layout", NULL, propose_layouts },
-  { "expert layout", NULL, propose_expert_layouts },
+  { "expert layout", NULL, propose_sizes },
   { "exchange of tokens", NULL, propose_exchanges_of_tokens },
-  { "micro-batch", NULL, propose_micro_batches },
+  { "micro-batch", NULL, propose_sizes },
   { "order of documents", "sequences in another order", propose_switches },
   { "recomputation", NULL, propose_recompute },
   { "partitioned activations", NULL, propose_switches },
@@ -517,11 +487,11 @@ static const struct {
   { "attention", KERNELS, propose_switches },
   { "attention kernel", KERNELS, propose_attention_kernels },
   { "kernels", KERNELS, propose_kernels },
-  { "number format", NUMERICS, propose_dtypes },
-  { "fp8", NUMERICS, propose_fp8 },
-  { "gradient format", NUMERICS, propose_grad_dtypes },
+  { "number format", NUMERICS, propose_switches },
+  { "fp8", NUMERICS, propose_switches },
+  { "gradient format", NUMERICS, propose_switches },
   { "gradient accumulation", KERNELS, propose_switches },
-  { "batch", "a larger batch: more tokens to the same loss", propose_batch },
+  { "batch", "a larger batch: more tokens to the same loss", propose_sizes },
   { "host", BOUND, propose_host, true },
   { "links", "other links", propose_links, true },
   { "cluster", "other accelerators", propose_clusters, true },
@@ -590,6 +560,7 @@ ls_what_if_row (const LsJobResult *r)
     .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0,
     .fits = p->fits,
     .lacking_bytes = p->fits && usual > p->capacity_bytes ? usual - p->capacity_bytes : 0,
+    .usd_per_gpu_hour = price.usd_per_gpu_hour,
     .usd_per_million_tokens = 1e6 * ls_price_usd (&price, r->plan->n_ranks, p->tokens_per_s),
   };
 }
@@ -679,15 +650,59 @@ compare_rows (gconstpointer x, gconstpointer y)
   return LS_ORDER (a->number, b->number);
 }
 
-void
-ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r)
+bool
+ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
 {
-  const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
-  g_autofree char *dearer = ls_override_add (spec->cluster, "gpu.usd_per_hour=USD"),
-                  *instead = g_strconcat ("--cluster ", dearer, NULL);
-  bool is_given = ls_override_changes (spec->cluster, "gpu", "usd_per_hour=");
-  ls_price_assume_hour (&price, "$%s for an hour of a GPU", is_given ? NULL : "the accelerator's file",
-                        instead, &r->assumptions);
+  double now = w->now.usd_per_million_tokens * w->now.tokens_per_s,
+         then = row->usd_per_million_tokens * row->tokens_per_s;
+  return !row->refused && fabs (then - now) > 1e-9 * now;
+}
+
+/* The first that a text shows with another price, on that cluster, NULL: on any; NULL: there is none. */
+static const LsWhatIfRow *
+row_on (const LsWhatIf *w, const char *cluster, bool are_advice)
+{
+  bool only_fitting = are_advice && ls_what_if_n_fit (w) > 0;
+  g_autofree char *option = g_strconcat ("--cluster ", cluster, cluster ? " " : NULL, NULL);
+  for (guint i = 0; i < w->rows->len; i++) {
+    const LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
+    g_autofree char *change = g_strconcat (row->change, " ", NULL);
+    bool is_shown = ls_what_if_has_other_price (w, row) && (row->fits || !only_fitting);
+    if (is_shown && (!cluster || strstr (change, option)))
+      return row;
+  }
+  return NULL;
+}
+
+/* job: the job's cluster; cluster: whose price it is, the same or the one with that number among its
+ * successors. */
+static void
+assume_price (double usd_per_gpu_hour, const char *job, const char *cluster, guint number, const char *words,
+              GArray **assumptions)
+{
+  const LsPrice price = { .usd_per_gpu_hour = usd_per_gpu_hour };
+  bool is_given = ls_override_changes (cluster, "gpu", "usd_per_hour=");
+  g_autofree char *dearer = ls_override_add (cluster, "gpu.usd_per_hour=USD"),
+                  *setting = g_strdup_printf ("successors.%u=%s", number, dearer),
+                  *other = ls_override_add (job, setting),
+                  *instead = g_strconcat ("--cluster ", cluster == job ? dearer : other, NULL);
+  ls_price_assume_hour (&price, words, is_given ? NULL : "the accelerator's file", instead, assumptions);
+}
+
+void
+ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r)
+{
+  const char *job = ls_json_is_given (spec->cluster) ? r->cluster->spec.name : spec->cluster;
+  const GArray *successors = r->hardware->spec.successors;
+  assume_price (w->now.usd_per_gpu_hour, job, job, 0,
+                row_on (w, NULL, are_advice) ? "$%s for an hour of a GPU" : NULL, &r->assumptions);
+  for (guint i = 0; successors && i < successors->len; i++) {
+    const char *cluster = g_array_index (successors, char *, i);
+    const LsWhatIfRow *row = row_on (w, cluster, are_advice);
+    g_autofree char *bare = ls_override_bare (cluster), *words = g_strconcat ("$%s for one of ", bare, NULL);
+    if (row)
+      assume_price (row->usd_per_gpu_hour, job, cluster, i, words, &r->assumptions);
+  }
 }
 
 void
@@ -707,16 +722,16 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
 {
   LsWhatIf *w = g_new (LsWhatIf, 1);
   ls_what_if_assume_headroom (spec, "headroom %s", r);
-  ls_what_if_assume_price (spec, r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
                     .rows = ls_list_new (sizeof (LsWhatIfRow), ls_clear_2_texts),
-                    .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
                     .knobs = r->knobs ? g_array_ref (r->knobs) : NULL };
   LsJobSpec one = *spec; /* borrows all */
   if (one.network == LS_JOB_NETWORK_ALL)
     one.network = LS_JOB_NETWORK_FLOW;
   ls_what_if_simulate (&one, changes, n_threads, progress, w);
   g_array_sort (w->rows, compare_rows);
+  ls_what_if_assume_prices (spec, w, false, r);
+  w->assumptions = g_array_ref (r->assumptions);
   return w;
 }
 

@@ -57,9 +57,9 @@ typedef struct {
   uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */
   uint64_t short_bytes; /* of the capacity, less the headroom that is asked for; 0: it fits */
   bool fits;
-  uint64_t lacking_bytes;        /* where it fits: what is not left of a headroom that is not asked for */
-  double usd_per_million_tokens; /* NAN: no price is known                               */
-  guint number;                  /* in the order in which changes are proposed                        */
+  uint64_t lacking_bytes; /* where it fits: what is not left of a headroom that is not asked for */
+  double usd_per_gpu_hour, usd_per_million_tokens; /* NAN: no price is known                     */
+  guint number; /* in the order in which changes are proposed                        */
 } LsWhatIfRow;
 
 typedef struct {
@@ -88,8 +88,11 @@ char *ls_what_if_reason (const GError *error);
 void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_threads,
                           const LsProgress *progress, LsWhatIf *w);
 
-/* Adds the price of an hour of its GPUs, or that none is known, to what the job rests on. */
-void ls_what_if_assume_price (const LsJobSpec *spec, LsJobResult *r);
+/* Whether an hour of all GPUs costs something else than now; false where a price is not known. */
+bool ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row);
+/* Adds what an hour of GPUs costs, the job's and those of rows, to what the job rests on; its sentence has
+ * those that a text shows. are_advice: where some fit, only these are shown. */
+void ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r);
 /* The same with the headroom, which decides whether it fits. words: as of ls_assumptions_add(). */
 void ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResult *r);
 

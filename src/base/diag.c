@@ -229,6 +229,15 @@ ls_fail (GError **error, LsErrorCode code, const char *format, ...)
   return FALSE;
 }
 
+gboolean
+ls_check (const LsWrong *rows, guint n, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (rows[i].is_wrong)
+      return ls_fail (error, LS_ERROR_USAGE, "%s", rows[i].why);
+  return TRUE;
+}
+
 gpointer
 ls_fail_null (GError **error, LsErrorCode code, const char *format, ...)
 {

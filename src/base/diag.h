@@ -61,6 +61,14 @@ gboolean ls_diag_list_to_error (const LsDiagList *list, GError **error);
 gboolean ls_fail (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 gpointer ls_fail_null (GError **error, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
+/* Of what may be wrong with a request. */
+typedef struct {
+  gboolean is_wrong;
+  const char *why;
+} LsWrong;
+/* Whether none of the n is; else LS_ERROR_USAGE, of the first that is. */
+gboolean ls_check (const LsWrong *rows, guint n, GError **error);
+
 /* Appends a diagnostic that has no place. Returns FALSE. */
 gboolean ls_diag_fail (LsDiagList *list, LsErrorCode code, const char *format, ...) G_GNUC_PRINTF (3, 4);
 

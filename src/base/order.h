@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* -1, 0 or 1, as x is less than, equal to or more than y. */
 #define LS_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
@@ -57,6 +58,13 @@ ls_compare_uint32 (const void *a, const void *b)
 {
   uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
   return LS_ORDER (x, y);
+}
+
+/* Of char *. */
+static inline int
+ls_compare_texts (const void *a, const void *b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
 }
 
 /* Of LsTime too. */

@@ -15,7 +15,7 @@ static void
 add (const LsAssumed *c, const char *what, const char *unit, double assumed, double measured,
      const char *note, char *use)
 {
-  ls_list_add (c->assumptions, &(LsAssumedFigure) { what, unit, assumed, measured, note, use, false });
+  ls_list_add (c->assumptions, &(LsAssumedFigure) { use, what, unit, assumed, measured, note, false });
 }
 
 /* The last line is of a cluster: without one there is nothing to hold it against. */
@@ -236,12 +236,6 @@ add_unused (const LsAssumed *a, const char *group, const char *name, const char 
   const LsProfileFact *f = ls_profile_fact (a->profile, group, name);
   if (f)
     add (a, what, "us", NAN, f->time_s * 1e6, why, NULL);
-}
-
-void
-ls_assumed_figure_clear (gpointer assumption)
-{
-  g_free (((LsAssumedFigure *) assumption)->use);
 }
 
 /* ---- GEMMs together with a kernel that holds SMs ---- */

@@ -440,7 +440,7 @@ run_alloc (void)
   run->report.files = g_ptr_array_new_with_free_func (g_free);
   run->report.classes = g_array_new (FALSE, FALSE, sizeof (LsFitClass));
   run->report.kernels = g_array_new (FALSE, FALSE, sizeof (LsFittedKernel));
-  run->report.assumptions = ls_list_new (sizeof (LsAssumedFigure), ls_assumed_figure_clear);
+  run->report.assumptions = ls_list_new (sizeof (LsAssumedFigure), ls_clear_text);
   run->report.changes = g_array_new (FALSE, FALSE, sizeof (LsFitChange));
   run->report.follows = g_ptr_array_new_with_free_func (g_free);
   ls_calibration_init_roofline (&run->calibration);

@@ -49,16 +49,14 @@ typedef struct {
 
 /* What a profile says besides its kernels, held against what the simulator assumes. */
 typedef struct {
+  char *use;        /* where it is written; NULL: nowhere. Owned                */
   const char *what; /* static                                                   */
   const char *unit; /* static: "us", "GB/s", "" of a ratio                      */
   double assumed;   /* NaN: nothing                                             */
   double measured;
   const char *note;   /* static: what the measurement is not, or why it is unused; NULL: nothing to say */
-  char *use;          /* where it is written; NULL: nowhere. Owned                */
   bool needs_cluster; /* it is of one, and none was named                       */
 } LsAssumedFigure;
-
-void ls_assumed_figure_clear (gpointer assumption);
 
 typedef struct {
   char *gpu;

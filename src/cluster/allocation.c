@@ -582,3 +582,12 @@ ls_segment_text (const LsClusterSpec *s)
                           s->gpus_per_node, ls_cluster_chip_word (s, s->gpus_per_node), s->segment,
                           ls_segment_trays (s));
 }
+
+char *
+ls_slice_text (const LsClusterSpec *s)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+  for (uint32_t i = 0; i < s->torus.n_axes; i++)
+    g_string_append_printf (out, "%s%u", i > 0 ? "x" : "", s->torus.dims[i]);
+  return out->len > 0 ? g_string_free (g_steal_pointer (&out), FALSE) : NULL;
+}

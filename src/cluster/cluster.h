@@ -496,6 +496,12 @@ typedef struct {
   struct LsTopoIndex *index;
 } LsCluster;
 
+static inline const LsTopoNode *
+ls_cluster_vertex (const LsCluster *c, uint32_t v)
+{
+  return &g_array_index (c->nodes, LsTopoNode, v);
+}
+
 /* What its accelerators are called: "GPU" or, of TPUs, "chip"; with n other than 1 "GPUs" or "chips".
  * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
@@ -635,6 +641,8 @@ gboolean ls_segment_place (LsClusterSpec *spec, uint32_t n_nodes, uint32_t n_gpu
 
 /* "64 of the 72 GPUs of a node: segments of 16 of its 18 trays"; NULL: all are taken. Newly allocated. */
 char *ls_segment_text (const LsClusterSpec *spec);
+/* "2x4x4": the chips of a slice; NULL: it is none. Newly allocated. */
+char *ls_slice_text (const LsClusterSpec *spec);
 
 /* GPUs of each node that the job takes; with segments all nodes are alike. Else those of the first kind. */
 static inline uint32_t

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/suggest.h"
 #include "cluster/index.h"
 
@@ -106,21 +107,15 @@ check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
   return TRUE;
 }
 
-static int
-by_rail_and_node (gconstpointer a, gconstpointer b)
-{
-  const LsListNics *x = a, *y = b;
-  if (x->rail != y->rail)
-    return (x->rail > y->rail) - (x->rail < y->rail);
-  return (x->first > y->first) - (x->first < y->first);
-}
+static const LsSortKey by_rail_and_node[]
+    = { { LS_RISING (LsListNics, rail) }, { LS_RISING (LsListNics, first) }, { 0 } };
 
 /* Each rail of each node at one switch. */
 static gboolean
 check_nics (const LsClusterSpec *s, GHashTable *names, GError **error)
 {
   g_autoptr (GArray) sorted = g_array_copy (s->network.nics);
-  g_array_sort (sorted, by_rail_and_node);
+  ls_sort_by (sorted, by_rail_and_node);
   guint i = 0;
   for (uint32_t rail = 0; rail < s->network.rails; rail++) {
     uint64_t next = 0; /* node */

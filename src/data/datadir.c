@@ -9,6 +9,7 @@
 #include "base/handover.h"
 #include "base/list.h"
 #include "base/near.h"
+#include "base/order.h"
 #include "base/suggest.h"
 #include "data/text/json_out.h"
 #include "data/text/override.h"
@@ -157,12 +158,6 @@ set_of (const char *path, const char **ret_member)
   return is_member ? g_strndup (path, (gsize) (hash - path)) : NULL;
 }
 
-static gint
-by_text (gconstpointer a, gconstpointer b)
-{
-  return strcmp (*(char *const *) a, *(char *const *) b);
-}
-
 /* Sorted, char *. */
 static GPtrArray *
 files_in (const char *folder, const char *suffix)
@@ -172,7 +167,7 @@ files_in (const char *folder, const char *suffix)
   for (const char *file = dir ? g_dir_read_name (dir) : NULL; file; file = g_dir_read_name (dir))
     if (g_str_has_suffix (file, suffix))
       g_ptr_array_add (files, g_strdup (file));
-  g_ptr_array_sort (files, by_text);
+  g_ptr_array_sort (files, ls_compare_texts);
   return files;
 }
 

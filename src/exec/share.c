@@ -7,7 +7,6 @@
 
 #include "base/diag.h"
 #include "base/digest.h"
-#include "base/order.h"
 #include "exec/extras.h"
 
 #define N_WARM_STEPS 2
@@ -487,17 +486,11 @@ add_way (const LsCluster *c, const LsTraffic *t, uint32_t nic, GArray *loads)
   return first < last;
 }
 
-static int
-by_resource (const void *a, const void *b)
-{
-  return LS_ORDER (((const LsLoad *) a)->resource, ((const LsLoad *) b)->resource);
-}
-
 /* Each resource once. */
 static void
 take_loads (GArray *loads, LsPhase *phase, LsArena *arena)
 {
-  g_array_sort (loads, by_resource);
+  g_array_sort (loads, ls_compare_loads);
   phase->loads = ls_arena_new_array (arena, LsLoad, MAX (1, loads->len));
   for (guint i = 0; i < loads->len; i++) {
     LsLoad load = g_array_index (loads, LsLoad, i);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/list.h"
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
@@ -126,7 +127,7 @@ backend (const Job *j)
   return j->s->dp_kind == LS_DP_NONE ? NULL : g_strdup (ls_dp_kind_name (j->s->dp_kind));
 }
 
-/* Those of experts are not modelled (ls_note_adapters). */
+/* Those of experts are not modelled (strategy/rules.txt, notes). */
 static char *
 adapters (const Job *j)
 {
@@ -146,12 +147,6 @@ moments (const Job *j)
   g_autofree char *first = knob_text (j, "moment_dtype"), *second = knob_text (j, "variance_dtype");
   return g_strcmp0 (first, second) == 0 ? g_steal_pointer (&first)
                                         : g_strdup_printf ("%s, %s", first, second);
-}
-
-static char *
-attention (const Job *j)
-{
-  return ls_model_n_attention_layers (j->model) == 0 ? NULL : knob_text (j, "attention");
 }
 
 /* Of a file of others, what it leaves to its class cannot be told apart from what it says. */
@@ -198,34 +193,12 @@ software (const Job *j)
   return g_strdup (j->s->program.software);
 }
 
-static char *
-gpus (const Job *j)
-{
-  return g_strdup_printf ("%u", j->s->gpus);
-}
-
 /* Of a cluster's file of several nodes all are used. */
 static char *
 gpus_rule (const Job *j)
 {
   return g_strdup (j->s->gpus > j->s->tp * j->s->pp * j->s->cp ? "all of the cluster's file"
                                                                : "one copy of the model");
-}
-
-/* A single copy has nothing to divide. */
-static char *
-zero (const Job *j)
-{
-  return j->s->dp_kind == LS_DP_NONE ? NULL : knob_text (j, "zero");
-}
-
-/* Of flash attention there are several. */
-static char *
-attention_kernel (const Job *j)
-{
-  bool has_attention = ls_model_n_attention_layers (j->model) > 0;
-  return has_attention && j->s->use.attention == LS_ATTENTION_FLASH ? knob_text (j, "attention_kernel")
-                                                                    : NULL;
 }
 
 static bool
@@ -269,18 +242,12 @@ expert_degree (const Job *j)
   return j->s->ep == 1 ? NULL : knob_text (j, "etp");
 }
 
-static char *
-bucket_view (const Job *j)
-{
-  return j->s->dp_kind == LS_DP_DDP ? knob_text (j, "bucket_view") : NULL;
-}
-
 static const Row rows[] = {
-  { "gpus", "gpus", gpus, "--gpus %s", NULL, gpus_rule, true },
+  { "gpus", "gpus", NULL, "--gpus %s", NULL, gpus_rule, true },
   { "seq", "seq", NULL, "sequences of %s", NULL, of_model },
   { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule, .unit = "sequences" },
   { "micro_batch", "micro_batch", NULL, "micro-batch %s", "by default", NULL, true },
-  { "zero", "zero", zero, "ZeRO %s", "by default", NULL, true },
+  { "zero", "zero", NULL, "ZeRO %s", "by default", NULL, true },
   { "recompute", "recompute", NULL, "recomputation %s", "by default", NULL, true },
   { "dp_kind", "dp_kind", backend, "gradients reduced as by %s", "by --zero and the accelerator" },
   { "dtype", "dtype" },
@@ -291,7 +258,7 @@ static const Row rows[] = {
   { "moments", "moment_dtype", moments },
   { "optimizer", "optimizer", NULL, "optimizer %s" },
   { "lora", "lora_modules", adapters, "adapters %s", "by default" },
-  { "attention", "attention", attention, "attention %s", NULL, of_model },
+  { "attention", "attention", NULL, "attention %s", NULL, of_model },
   { "lengths", "lengths", NULL, "documents of %s", .is_quiet = has_whole_sequences },
   { "lengths_draw", "lengths_draw", NULL, "drawn %s", "by default", NULL, true },
   { "lengths_seed", "lengths_seed", NULL, "seed %s", "by default", NULL, true },
@@ -299,7 +266,7 @@ static const Row rows[] = {
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
   { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s", .unit = "what it is a multiple of",
     .is_quiet = has_whole_vocabulary },
-  { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s",
+  { "attention_kernel", "attention_kernel", NULL, "attention kernel %s",
     "as the accelerator's file times attention" },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
@@ -311,7 +278,7 @@ static const Row rows[] = {
   { "dispatcher", "dispatcher", NULL, "dispatcher %s", NULL, NULL, true },
   { "etp", "etp", expert_degree, "etp %s", "as tp", NULL, true },
   { "offload_to", "offload_to", NULL, "offload to %s", NULL, NULL, true },
-  { "bucket_view", "bucket_view", bucket_view, "bucket views", NULL, NULL, true },
+  { "bucket_view", "bucket_view", NULL, "bucket views", NULL, NULL, true },
   { "software", NULL, software, "software %s", "none was named" },
 };
 
@@ -443,22 +410,10 @@ instead_of (const Job *j, const Row *row)
 
 /* --- the list -------------------------------------------------------------------------------------- */
 
-static void
-assumption_clear (gpointer data)
-{
-  LsAssumption *a = data;
-  g_free (a->value);
-  g_free (a->why);
-  g_free (a->instead);
-  g_free (a->words);
-}
-
 static GArray *
 assumptions_new (void)
 {
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
-  g_array_set_clear_func (all, assumption_clear);
-  return all;
+  return ls_list_new (sizeof (LsAssumption), ls_clear_4_texts);
 }
 
 /* "sequences of 131,072": numbers in groups of three digits, but not of an option; "no tp-overlap". */
@@ -563,7 +518,7 @@ add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHard
   }
 }
 
-/* Whether the strategy would be refused with that value, also where its way to be data parallel follows. */
+/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows. */
 static bool
 is_refused (const Job *j, const LsField *f, const char *value)
 {
@@ -575,6 +530,8 @@ is_refused (const Job *j, const LsField *f, const char *value)
     tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
     is_legal = ls_field_value_set (f, &tried, value)
         && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
+    g_autofree char *other = ls_field_text (f, &tried, NULL), *own = ls_field_text (f, j->s, NULL);
+    is_legal = is_legal && g_strcmp0 (other, own) != 0;
     ls_strategy_clear (&tried);
   }
   return !is_legal;
@@ -737,31 +694,60 @@ ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec)
 void
 ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command)
 {
-  const LsTorusSpec *t = &spec->torus;
   ls_assumptions_add_unsaid (all, spec);
-  g_autoptr (GString) slice = g_string_new (NULL);
-  g_autofree char *chips = g_strconcat (command, "--slice AxBxC", NULL),
-                  *trays = g_strconcat (command, "--segment N", NULL);
-  for (uint32_t i = 0; i < t->n_axes; i++)
-    g_string_append_printf (slice, "%s%u", i > 0 ? "x" : "", t->dims[i]);
-  if (t->n_axes > 0 && !t->is_given && !is_given)
-    ls_assumptions_add (all, "slice", g_strdup (slice->str), "a slice of %s", "by the number of chips",
-                        chips);
-  char *taken = is_given ? NULL : ls_segment_text (spec);
-  if (taken)
-    ls_assumptions_add (all, "segment", taken, NULL, "by the number of GPUs", trays);
+  g_autofree char *option = g_strconcat (command, "--slice AxBxC", NULL);
+  char *chips = is_given || spec->torus.is_given ? NULL : ls_slice_text (spec),
+       *trays = is_given ? NULL : ls_segment_text (spec);
+  if (chips)
+    ls_assumptions_add (all, "slice", chips, "a slice of %s", "by the number of chips", option);
+  if (trays)
+    ls_assumptions_add (all, "segment", trays, *command ? "%s" : NULL, "by the number of GPUs",
+                        "--segment N");
+}
+
+static bool
+has_same (const GArray *all, const LsAssumption *a)
+{
+  for (const LsAssumption *b = (gpointer) all->data, *end = b + all->len; b < end; b++)
+    if (strcmp (a->key, b->key) == 0 && strcmp (a->value, b->value) == 0 && strcmp (a->why, b->why) == 0)
+      return true;
+  return false;
+}
+
+void
+ls_assumptions_keep (GArray **shared, const GArray *own)
+{
+  if (!*shared)
+    ls_assumptions_add_beside (shared, own, NULL);
+  for (guint i = (*shared)->len; i-- > 0;)
+    if (!has_same (own, &g_array_index (*shared, LsAssumption, i)))
+      g_array_remove_index (*shared, i);
+}
+
+void
+ls_assumptions_add_beside (GArray **all, const GArray *own, const GArray *other)
+{
+  if (!*all)
+    *all = assumptions_new ();
+  for (guint i = 0; own && i < own->len; i++) {
+    LsAssumption a = g_array_index (own, LsAssumption, i);
+    if (other && has_same (other, &a))
+      continue;
+    a.value = g_strdup (a.value);
+    a.why = g_strdup (a.why);
+    a.instead = g_strdup (a.instead);
+    a.words = g_strdup (a.words);
+    g_array_append_val (*all, a);
+  }
 }
 
 char *
-ls_assumptions_beside (const GArray *first, const GArray *other, bool (*is_shown) (const char *key))
+ls_assumptions_words (const GArray *all)
 {
   g_autoptr (GString) out = g_string_new (NULL);
-  for (guint i = 0; i < other->len; i++) {
-    const LsAssumption *a = &g_array_index (other, LsAssumption, i);
-    bool is_same = !a->words || is_shown (a->key);
-    for (guint k = 0; k < first->len && !is_same; k++)
-      is_same = g_strcmp0 (g_array_index (first, LsAssumption, k).words, a->words) == 0;
-    if (!is_same)
+  for (guint i = 0; i < all->len; i++) {
+    const LsAssumption *a = &g_array_index (all, LsAssumption, i);
+    if (a->words)
       g_string_append_printf (out, "%s%s", out->len > 0 ? "; " : "", a->words);
   }
   return out->len > 0 ? g_string_free (g_steal_pointer (&out), FALSE) : NULL;

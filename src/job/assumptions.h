@@ -22,11 +22,11 @@
 #include "job/job.h"
 
 typedef struct {
-  const char *key;   /* static: "seq", "tokens"                                          */
   char *value;       /* as one would type it: "2048", "bf16"                             */
   char *why;         /* whence: "given", "of the model's file"                           */
   char *instead;     /* what to type for another one: "--seq N"                          */
   char *words;       /* in a sentence: "sequences of 2,048"                              */
+  const char *key;   /* static: "seq", "tokens"                                          */
   bool is_given;     /* by an option, or a file of a strategy                            */
   bool says_instead; /* in the sentence too, where it is not given                     */
 } LsAssumption;
@@ -50,13 +50,17 @@ void ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJ
 /* Adds what the file of a cluster has not, but another could. *all NULL: a new array. */
 void ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec);
 
-/* Adds these, and which chips or trays of a built cluster a job has, where nobody says. command: what has
- * options for another one, "lockstep run ", or "". *all NULL: a new array. */
+/* Adds these, and which chips or trays of a built cluster a job has, where nobody says. command: what has an
+ * option for other chips, "lockstep run ", or "": it is asked itself, and says trays elsewhere. *all NULL: a new
+ * array. */
 void ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command);
 
-/* What another job rests on otherwise than the first, "parameters bf16; masters fp32", newly allocated; NULL:
- * nothing. is_shown: whether a row of that key is said elsewhere. */
-char *ls_assumptions_beside (const GArray *first, const GArray *other, bool (*is_shown) (const char *key));
+/* Adds the rows of `own` that `other` has not, or otherwise; NULL: has none. *all NULL: a new array. */
+void ls_assumptions_add_beside (GArray **all, const GArray *own, const GArray *other);
+/* Takes rows away that `own` has not, or otherwise. *shared NULL: a new array of all of them. */
+void ls_assumptions_keep (GArray **shared, const GArray *own);
+/* "parameters bf16; masters fp32", newly allocated; NULL: no row has words. */
+char *ls_assumptions_words (const GArray *all);
 
 /* Adds what a question rests on besides its job. *all NULL: a new array. value: taken. why: whence it is that
  * nobody said it, NULL: it is given; instead: what to type, which the sentence says too. words: with %s for

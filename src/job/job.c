@@ -456,8 +456,7 @@ run_one (const LsJobSpec *spec, GError **error)
       if (r->guessed_share > 0) /* of a trace times may be recorded */
         ls_note_roofline (r->hardware, r->notes);
       ls_note_optimizer (&r->strategy, r->notes);
-      ls_note_adapters (&r->strategy, &r->model, r->notes);
-      ls_note_positions (&r->strategy, &r->model, r->notes);
+      ls_strategy_notes (&r->strategy, &r->model, r->notes);
       ls_note_documents (&r->strategy, &r->model, r->notes);
       ls_note_drops (&r->strategy, &r->model, r->notes);
     }

@@ -443,29 +443,15 @@ ls_job_case_settle (LsCase *c, const LsHardware *hardware)
     ls_software_clear (&software);
 }
 
-static bool
-has_same (const GArray *all, const LsAssumption *a)
-{
-  for (const LsAssumption *b = (gpointer) all->data, *end = b + all->len; b < end; b++)
-    if (strcmp (a->key, b->key) == 0 && strcmp (a->value, b->value) == 0 && strcmp (a->why, b->why) == 0)
-      return true;
-  return false;
-}
-
 char *
 ls_job_cases_rest (const GPtrArray *cases)
 {
-  g_autoptr (GArray) shared = NULL; /* borrowed from the first */
+  g_autoptr (GArray) shared = NULL;
   guint most = 0;
   for (guint i = 0; i < cases->len; i++) {
     const GArray *own = ((const LsCase *) cases->pdata[i])->assumptions;
-    if (own && !shared) {
-      shared = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
-      g_array_append_vals (shared, own->data, own->len);
-    }
-    for (guint k = own ? shared->len : 0; k-- > 0;)
-      if (!has_same (own, &g_array_index (shared, LsAssumption, k)))
-        g_array_remove_index (shared, k);
+    if (own)
+      ls_assumptions_keep (&shared, own);
     most = MAX (most, own ? own->len : 0);
   }
   g_autofree char *text = shared && shared->len > 0 ? ls_assumptions_text (shared) : g_strdup ("");

@@ -566,34 +566,6 @@ ls_note_optimizer (const LsStrategy *s, GPtrArray *notes)
 }
 
 void
-ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
-{
-  bool has_all = !s->lora.modules || g_str_equal (s->lora.modules, "all-linear");
-  if (s->lora.rank > 0 && m->moe.n_experts > 0 && has_all)
-    ls_note (notes,
-             "adapters are of %s alone: those of experts, and of MLPs in a model "
-             "with experts, are not modelled",
-             m->mixer.kind == LS_MIXER_NONE ? "attention" : "attention and mixers");
-  if (s->lora.rank > m->hidden) /* each of them has the hidden size on one side */
-    ls_note (notes,
-             "adapters of rank %u are of a higher one than any weight next to them "
-             "can have: each has more numbers than that weight, and can say no more",
-             s->lora.rank);
-}
-
-/* Megatron-LM refuses it: --max-position-embeddings is the size of the table. */
-void
-ls_note_positions (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
-{
-  if (m->position == LS_POSITION_LEARNED && s->seq > m->seq)
-    ls_note (notes,
-             "--seq %u: %s has a table of %u learned positions, which does not grow "
-             "with it and has no rows for those behind; seq=%u after the model's "
-             "name makes it longer",
-             s->seq, m->name, m->seq, s->seq);
-}
-
-void
 ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
   g_autoptr (LsPacking) packing = NULL;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/datadir.h"
+#include "base/order.h"
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -588,12 +589,6 @@ ls_change_text (const LsChange *change)
   return g_string_free (out, FALSE);
 }
 
-static int
-compare_texts (gconstpointer a, gconstpointer b)
-{
-  return strcmp (*(char *const *) a, *(char *const *) b);
-}
-
 char *
 ls_change_key (const LsChange *change)
 {
@@ -602,7 +597,7 @@ ls_change_key (const LsChange *change)
     g_ptr_array_add (parts,
                      g_strdup_printf ("%s %s ", (char *) change->settings->pdata[i],
                                       (char *) change->settings->pdata[i + 1]));
-  g_ptr_array_sort (parts, compare_texts);
+  g_ptr_array_sort (parts, ls_compare_texts);
   g_ptr_array_add (parts, NULL);
   return g_strjoinv (NULL, (char **) parts->pdata);
 }

@@ -106,9 +106,10 @@ ls_price_assume_hour (const LsPrice *p, const char *words, const char *why, cons
                       GArray **assumptions)
 {
   bool is_known = !isnan (p->usd_per_gpu_hour);
-  ls_assumptions_add (
-      assumptions, "gpu_hour", is_known ? g_strdup_printf ("%g", p->usd_per_gpu_hour) : g_strdup ("unknown"),
-      is_known ? words : "price of an hour %s", is_known ? why : "the accelerator's file has none", instead);
+  ls_assumptions_add (assumptions, "gpu_hour",
+                      is_known ? g_strdup_printf ("%g", p->usd_per_gpu_hour) : g_strdup ("unknown"),
+                      is_known || !words ? words : "price of an hour %s",
+                      is_known ? why : "the accelerator's file has none", instead);
 }
 
 void
@@ -121,7 +122,7 @@ ls_price_assume (const LsPrice *p, const LsPrice *given, bool is_told, GArray **
                                                   w->computing, w->communicating, w->idle, w->free),
                   *watts = has_activities ? g_strdup_printf ("at most %g W for a GPU, %%s", p->gpu_watts)
                                           : g_strdup ("%s W for a GPU");
-  ls_price_assume_hour (p, is_told ? NULL : "$%s for an hour of a GPU",
+  ls_price_assume_hour (p, is_told && !isnan (p->usd_per_gpu_hour) ? NULL : "$%s for an hour of a GPU",
                         isnan (given->usd_per_gpu_hour) ? file : NULL, "--gpu-hour USD", assumptions);
   if (isnan (p->gpu_watts))
     return;

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "base/enum_name.h"
+#include "base/order.h"
 #include "cluster/cluster.h"
 #include "network/nccl/nccl.h"
 #include "plan/collective.h"
@@ -47,6 +48,13 @@ typedef struct {
   uint32_t resource;
   uint64_t coef; /* 2^-20 flows */
 } LsLoad;
+
+/* By their resources. */
+static inline int
+ls_compare_loads (const void *a, const void *b)
+{
+  return LS_ORDER (((const LsLoad *) a)->resource, ((const LsLoad *) b)->resource);
+}
 
 typedef struct {
   LsTime latency;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
 /* A table of what is loaded, and not of all resources: most calls load few of many. One that
@@ -91,12 +90,6 @@ ls_load_list_clear (LsLoadList *list)
   g_clear_pointer (&list->slots, g_free);
 }
 
-static int
-by_resource (const void *a, const void *b)
-{
-  return LS_ORDER (((const LsLoad *) a)->resource, ((const LsLoad *) b)->resource);
-}
-
 #define DIGIT_BITS 11
 #define N_DIGITS   (1u << DIGIT_BITS)
 
@@ -131,7 +124,7 @@ ls_loads_sort (LsLoad *loads, uint32_t n)
   if (n_in_order == n)
     return;
   if (n < N_DIGITS / 4) {
-    qsort (loads, n, sizeof *loads, by_resource);
+    qsort (loads, n, sizeof *loads, ls_compare_loads);
     return;
   }
   g_autofree LsLoad *scratch = g_new (LsLoad, n);

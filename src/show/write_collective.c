@@ -84,13 +84,6 @@ place_name (const LsCollectiveMessages *m, uint32_t place)
   return place < m->n ? g_strdup_printf ("%u", place) : g_strdup_printf ("switch%u", place - m->n);
 }
 
-/* Ranks, and switches behind them. */
-static uint32_t
-n_places (const LsCollectiveMessages *m)
-{
-  return m->n + m->n_switches;
-}
-
 /* Blocks from here on that hold the same, where there are too many for a column each; else 1. */
 static uint32_t
 count_alike (const LsCollectiveMessages *m, uint32_t n_rounds, uint32_t rank, uint32_t first)

@@ -232,15 +232,6 @@ count (const LsWhatIf *w, Outcome of)
   return n;
 }
 
-/* Whether an hour of all GPUs costs something else than now; false where a price is not known. */
-static bool
-has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
-{
-  double now = w->now.usd_per_million_tokens * w->now.tokens_per_s,
-         then = row->usd_per_million_tokens * row->tokens_per_s;
-  return fabs (then - now) > 1e-9 * now;
-}
-
 #include "show/whatif_text.h"
 
 /* --- JSON ------------------------------------------------------------------------------ */

@@ -119,17 +119,11 @@ typedef struct {
   double capacity; /* of all */
 } Edge;
 
-static const LsTopoNode *
-vertex (const LsCluster *c, uint32_t v)
-{
-  return &g_array_index (c->nodes, LsTopoNode, v);
-}
-
 /* "gpu3", "node2", "leaf1": an identifier. */
 static char *
 name_of (const LsCluster *c, uint32_t v)
 {
-  const LsTopoNode *node = vertex (c, v);
+  const LsTopoNode *node = ls_cluster_vertex (c, v);
   if (node->host != NO_HOST && node->host != 0)
     return g_strdup_printf ("node%u", node->host);
   g_autofree char *kind = g_strdelimit (g_strdup (ls_topo_kind_name (node->kind)), " ", '_');
@@ -144,7 +138,7 @@ collect_edges (const LsCluster *c)
   g_autoptr (GHashTable) index = g_hash_table_new (g_str_hash, g_str_equal); /* ends > place + 1 */
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    uint32_t from = vertex (c, link->from)->host, to = vertex (c, link->to)->host;
+    uint32_t from = ls_cluster_vertex (c, link->from)->host, to = ls_cluster_vertex (c, link->to)->host;
     if (link->from > link->to || (from == to && from != 0 && from != NO_HOST))
       continue;
     g_autofree char *a = name_of (c, link->from), *b = name_of (c, link->to);
@@ -169,8 +163,8 @@ collect_edges (const LsCluster *c)
 static bool
 begins_node (const LsCluster *c, uint32_t v)
 {
-  uint32_t host = vertex (c, v)->host;
-  return host != 0 && host != NO_HOST && host != vertex (c, v - 1)->host;
+  uint32_t host = ls_cluster_vertex (c, v)->host;
+  return host != 0 && host != NO_HOST && host != ls_cluster_vertex (c, v - 1)->host;
 }
 
 #include "show/topology_text.h"

@@ -459,6 +459,9 @@ extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value
  * strategy of this model: "tp is 1". NULL: it may make one. Static. */
 const char *ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key);
 
+/* Appends what its user may not expect (rules.txt, notes). */
+void ls_strategy_notes (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
+
 /* What rules of models are about, in lists (rules.txt). */
 typedef enum {
   LS_MODEL_EXPERTS,

@@ -176,6 +176,7 @@ VALUE (multiplies, s->opt.kind && (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_P
 VALUE (has_module_formats, ls_formats_any (&s->fp8.module_formats))
 VALUE (has_bf16_experts, s->fp8.bf16_experts && (m->moe.n_experts > 0 || m->moe.attention_experts > 0))
 VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16)
+VALUE (adapts_all, !s->lora.modules || g_str_equal (s->lora.modules, "all-linear"))
 VALUE (has_listed_kernels, ls_recipes_fit (s->use.recipes, m))
 
 TEXT (stages_in_words, ls_dp_traits (s->dp_kind)->expected)
@@ -677,6 +678,16 @@ ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key)
   Job j;
   job_init (&j, s, m, NULL);
   return reason (&j, rules_idle, key);
+}
+
+void
+ls_strategy_notes (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
+{
+  Job j;
+  job_init (&j, s, m, NULL);
+  for (const Row *r = rules_notes; r->kind != END_OF_ROWS; r++)
+    if (may_hold (&j, &r->guard) && holds (&j, r))
+      g_ptr_array_add (notes, text_of (&j, r->words));
 }
 
 bool

@@ -2,9 +2,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
-
-#include <lockstep/error.h>
 
 #include "data/text/field.h"
 #include "job/assumptions.h"
@@ -61,22 +58,19 @@ check (const LsObjectiveAsk *ask, const LsPrice *price, GError **error)
 {
   bool has_end = ask->loss.loss > 0 || ask->loss.tokens > 0;
   bool has_loss = has_end || ask->loss.law || ask->loss.critical_law || ask->loss.critical_batch > 0;
-  if (ask->kind == LS_OBJECTIVE_STEP && ask->reliability)
-    return ls_fail (error, LS_ERROR_USAGE,
-                    "--reliability has no effect on steps: it goes with another --objective");
-  if (!is_to_loss (ask->kind) && has_loss)
-    return ls_fail (error, LS_ERROR_USAGE,
-                    "--loss, --tokens, --scaling-law and --critical-batch have no effect here: they go "
-                    "with --objective time-to-loss or cost-to-loss");
-  if (is_to_loss (ask->kind) && !has_end)
-    return ls_fail (error, LS_ERROR_USAGE,
-                    "which loss? expected --loss X, or --tokens N that small batches need");
-  if (ask->loss.loss > 0 && ask->loss.tokens > 0)
-    return ls_fail (error, LS_ERROR_USAGE, "expected --loss or --tokens; got both");
-  if (ask->kind == LS_OBJECTIVE_COST_TO_LOSS && isnan (price->usd_per_gpu_hour))
-    return ls_fail (error, LS_ERROR_USAGE,
-                    "what these accelerators cost is not known: expected --gpu-hour USD");
-  return TRUE;
+  const LsWrong rows[] = {
+    { ask->kind == LS_OBJECTIVE_STEP && ask->reliability,
+      "--reliability has no effect on steps: it goes with another --objective" },
+    { !is_to_loss (ask->kind) && has_loss,
+      "--loss, --tokens, --scaling-law and --critical-batch have no effect here: they go with --objective "
+      "time-to-loss or cost-to-loss" },
+    { is_to_loss (ask->kind) && !has_end,
+      "which loss? expected --loss X, or --tokens N that small batches need" },
+    { ask->loss.loss > 0 && ask->loss.tokens > 0, "expected --loss or --tokens; got both" },
+    { ask->kind == LS_OBJECTIVE_COST_TO_LOSS && isnan (price->usd_per_gpu_hour),
+      "what these accelerators cost is not known: expected --gpu-hour USD" },
+  };
+  return ls_check (rows, G_N_ELEMENTS (rows), error);
 }
 
 /* --- what was found --------------------------------------------------------------------------------- */
@@ -108,17 +102,25 @@ ls_objective_find (const LsObjectiveAsk *ask, const LsJobSpec *job, const LsClus
 void
 ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **assumptions)
 {
-  if (o->kind == LS_OBJECTIVE_STEP)
-    return;
-  ls_assumptions_add (assumptions, "reliability", g_strdup (o->reliability.name), NULL,
-                      o->reliability_is_assumed ? "by default" : NULL, "--reliability NAME|FILE");
-  ls_assumptions_add (assumptions, "storage_bandwidth", g_strdup ("150 MB/s for each accelerator"), NULL,
-                      "by default; the job waits for checkpoints, at the best interval; spare nodes are "
-                      "always there",
-                      "lockstep train --storage-bandwidth RATE");
-  if (o->goal.law.name)
-    ls_assumptions_add (assumptions, "scaling_law", g_strdup (o->goal.law.name), NULL,
-                        ask->loss.law ? NULL : "by default", "--scaling-law NAME|FILE");
+  static const char train[] = "by default";
+  const struct {
+    const char *key, *value, *words, *why, *instead;
+  } rows[] = {
+    { "reliability", o->reliability.name, "failures %s", o->reliability_is_assumed ? "by default" : NULL,
+      "--reliability NAME|FILE" },
+    { "storage_bandwidth", "150 MB/s for each accelerator", "storage at %s", train,
+      "lockstep train --storage-bandwidth RATE" },
+    { "checkpoint_every", "the best", "checkpoints at %s interval", train,
+      "lockstep train --checkpoint-every N|TIME" },
+    { "checkpoint_async", "0", "--checkpoint-async %s", train, "lockstep train --checkpoint-async 1" },
+    { "spares", "any", "spare nodes %s", train, "lockstep train --spares N" },
+    { "scaling_law", o->goal.law.name, "loss by %s", ask->loss.law ? NULL : "by default",
+      "--scaling-law NAME|FILE" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows) && o->kind != LS_OBJECTIVE_STEP; i++)
+    if (rows[i].value)
+      ls_assumptions_add (assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words, rows[i].why,
+                          rows[i].instead);
 }
 
 double

@@ -143,7 +143,7 @@ ls_sweep_run_free (LsSweepRun *x)
   g_free (x->report.title);
   g_free (x->refused);
   ls_sweep_changes_free (x->report.changes);
-  g_clear_pointer (&x->report.untried, g_ptr_array_unref);
+  g_clear_pointer (&x->report.untried, g_array_unref);
   g_free (x->report.headroom);
   g_clear_pointer (&x->report.assumptions, g_array_unref);
   g_clear_pointer (&x->report.knobs, g_array_unref);

@@ -26,15 +26,6 @@ typedef struct {
   LsStrategy first; /* resolved */
 } Place;
 
-static void
-ls_sweep_untried_free (gpointer untried)
-{
-  LsSweepUntried *u = untried;
-  g_free (u->tried);
-  g_free (u->option);
-  g_free (u);
-}
-
 /* Asked for, or no choice of whoever runs the job. */
 static bool
 is_settled (const LsSweepRun *x, LsSpaceAxis axis)
@@ -94,6 +85,25 @@ is_another (const Place *place, LsSpaceAxis axis, const char *word)
   return ok && g_strcmp0 (own, other) != 0 && g_strcmp0 (other, word) == 0;
 }
 
+/* Whether "auto" came to that kind of data parallelism with a stage of ZeRO that was tried. */
+static bool
+is_of_auto (const Place *place, LsSpaceAxis axis, const char *word)
+{
+  const LsSpace *space = &place->x->spec->space;
+  guint n_kinds = ls_space_n (space, LS_SPACE_DP_KIND), n = n_kinds * ls_space_n (space, LS_SPACE_ZERO);
+  bool is_it = false;
+  for (guint i = 0; axis == LS_SPACE_DP_KIND && i < n && !is_it; i++) {
+    LsPoint p = place->p;
+    LsStrategy s;
+    p.at[LS_SPACE_ZERO] = i / n_kinds;
+    p.at[LS_SPACE_DP_KIND] = i % n_kinds;
+    candidate_start (place->x, &p, &s);
+    is_it = candidate_settle (place->x, &p, &s, NULL) && g_str_equal (ls_dp_kind_name (s.dp_kind), word);
+    ls_strategy_clear (&s);
+  }
+  return is_it;
+}
+
 /* What was tried of an axis: those listed, or the one value of the job. char *, owned. */
 static GPtrArray *
 tried_of (const Place *place, const LsSweepRun *x, LsSpaceAxis axis)
@@ -118,28 +128,28 @@ look_along (LsSweepRun *x, const Place *place, LsSpaceAxis axis)
   guint n_tried = all->len;
   for (guint i = 0; i < words->len; i++)
     if (!g_ptr_array_find_with_equal_func (tried, words->pdata[i], g_str_equal, NULL)
-        && (axis == LS_SPACE_CP ? n_tried == 1 : place && is_another (place, axis, words->pdata[i])))
+        && (axis == LS_SPACE_CP ? n_tried == 1
+                                : place && is_another (place, axis, words->pdata[i])
+                    && !is_of_auto (place, axis, words->pdata[i])))
       g_ptr_array_add (all, words->pdata[i]);
   if (all->len == n_tried || n_tried == 0)
     return;
-  LsSweepUntried *u = g_new0 (LsSweepUntried, 1);
   const LsField *f = ls_space_axis_field (axis);
   g_autofree char *flag = ls_field_flag (f);
   g_ptr_array_add (all, NULL);
   g_autofree char *list = g_strjoinv (",", (char **) all->pdata);
   all->pdata[n_tried] = NULL;
-  u->knob = f->key;
-  u->tried = g_strjoinv (",", (char **) all->pdata);
-  u->option = g_strdup_printf ("%s %s", flag, list);
-  g_ptr_array_add (x->report.untried, u);
+  LsSweepUntried u
+      = { g_strjoinv (",", (char **) all->pdata), g_strdup_printf ("%s %s", flag, list), f->key };
+  g_array_append_val (x->report.untried, u);
 }
 
 void
 sweep_note_untried (LsSweepRun *x, const uint64_t *index)
 {
   Place place = { .x = x };
-  g_clear_pointer (&x->report.untried, g_ptr_array_unref);
-  x->report.untried = g_ptr_array_new_with_free_func (ls_sweep_untried_free);
+  g_clear_pointer (&x->report.untried, g_array_unref);
+  x->report.untried = ls_list_new (sizeof (LsSweepUntried), ls_clear_2_texts);
   if (index) {
     ls_space_point (&x->spec->space, *index, &place.p);
     candidate_strategy_at (x, *index, &place.first);
@@ -236,6 +246,10 @@ advise (const LsSweepRun *x, const LsStrategy *s, LsSweepNone *none)
   job_of (x, s, &spec);
   ls_stop_begin (x->stop, 0);
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
+  if (r) {
+    g_array_unref (r->assumptions); /* those of the sweep have the prices instead */
+    r->assumptions = g_array_ref (x->report.assumptions);
+  }
   LsWhatIf *advice = r && !ls_stopped () ? ls_memory_advise (&spec, r, NULL) : NULL;
   none->advice_is_cut = ls_stopped ();
   ls_stop_begin (NULL, 0);

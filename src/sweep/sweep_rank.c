@@ -146,6 +146,14 @@ explain (const LsSweepRow *row, const LsSweepRow *best)
 static const LsSortKey by_value[]
     = { { LS_RISING (LsSweepRow, value) }, { LS_RISING (LsSweepRow, knobs) }, { 0 } };
 
+static const LsCluster *
+cluster_at (const LsSweepRun *x, uint64_t index)
+{
+  LsPoint p;
+  ls_space_point (&x->spec->space, index, &p);
+  return candidate_cluster (x, &p);
+}
+
 static void
 fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
 {
@@ -154,6 +162,7 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
   *ret_row = (LsSweepRow) {
     .step = c->step,
     .index = c->index,
+    .slice = ls_slice_text (&cluster_at (x, c->index)->spec),
     .memory_bytes = c->memory_bytes,
     .tokens_per_s = f->tokens_per_s,
     .mfu = f->mfu,
@@ -275,6 +284,8 @@ group_clear (gpointer data)
   if (g->rule)
     ls_sweep_row_clear (g->rule);
   g_free (g->rule);
+  g_clear_pointer (&g->rests_on, g_array_unref);
+  g_clear_pointer (&g->knobs, g_array_unref);
 }
 
 /* The first of those ranked with its GPUs and batch, and what the others lack. */
@@ -328,6 +339,8 @@ whence_of_axis (const char *knob, gconstpointer space_of)
 {
   const LsSpace *space = space_of;
   LsSpaceAxis axis = ls_space_axis (knob);
+  if (g_str_equal (knob, "dp"))
+    return "what the other degrees leave";
   bool is_axis = axis < LS_N_SPACE_AXES || (axis < LS_MAX_SPACE_AXES && space->is_given[axis]);
   bool is_one = is_axis && space->is_given[axis] && ls_space_n (space, axis) == 1;
   return is_one ? "given" : is_axis ? "of the sweep" : NULL;
@@ -349,39 +362,80 @@ assume_without_best (const LsSweepRun *x)
   return all;
 }
 
-/* Whether a column of the table has it, or it follows from columns. */
-static bool
-is_column (const char *key)
+/* What a configuration rests on; a sentence has not what is a column of the table. */
+static GArray *
+rests_of (const LsSweepRun *x, const LsSweepRow *row)
 {
-  static const char *const others[] = { "tokens", "vocabulary", NULL };
-  return ls_space_axis (key) < LS_MAX_SPACE_AXES || g_strv_contains (others, key);
-}
-
-/* What rows rest on otherwise than the first. */
-static void
-describe_others (LsSweepRun *x)
-{
-  for (guint i = 1; i < x->report.best->len; i++) {
-    LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
-    g_autoptr (GArray) own
-        = ls_assumptions_new (&x->spec->job, &x->model, &row->strategy, whence_of_axis, &x->spec->space);
-    row->rests_on = ls_assumptions_beside (x->report.assumptions, own, is_column);
-  }
-}
-
-/* Which chips of a slice, or trays, the first has; all else that has an effect in it. */
-static void
-describe_rest (LsSweepRun *x, const LsSweepRow *first)
-{
-  LsPoint p;
-  ls_space_point (&x->spec->space, first->index, &p);
-  const LsCluster *cluster = candidate_cluster (x, &p);
-  ls_assumptions_add_place (&x->report.assumptions, &cluster->spec, x->spec->job.segment > 0,
+  GArray *own
+      = ls_assumptions_new (&x->spec->job, &x->model, &row->strategy, whence_of_axis, &x->spec->space);
+  for (LsAssumption *a = (gpointer) own->data, *end = a + own->len; a < end; a++)
+    if (g_str_equal (a->key, "dp_kind") || g_str_equal (a->key, "layers_per_chunk"))
+      g_clear_pointer (&a->words, g_free);
+  ls_assumptions_add_place (&own, &cluster_at (x, row->index)->spec, x->spec->job.segment > 0,
                             "lockstep run ");
-  g_autoptr (LsJobResult) r = ls_job_prepare_on (&x->model, x->hardware, cluster, &first->strategy, NULL);
-  if (r)
-    x->report.knobs
-        = ls_assumptions_of_knobs (&x->spec->job, r, x->hardware, whence_of_axis, &x->spec->space);
+  return own;
+}
+
+/* All else that has an effect in it; NULL: it is not known. */
+static GArray *
+knobs_of (const LsSweepRun *x, const LsSweepRow *row)
+{
+  g_autoptr (LsJobResult) r
+      = ls_job_prepare_on (&x->model, x->hardware, cluster_at (x, row->index), &row->strategy, NULL);
+  GArray *all
+      = r ? ls_assumptions_of_knobs (&x->spec->job, r, x->hardware, whence_of_axis, &x->spec->space) : NULL;
+  for (LsAssumption *a = all ? (gpointer) all->data : NULL, *end = all ? a + all->len : a; a < end; a++)
+    if (g_str_equal (a->key, "dp")) {
+      g_free (a->instead);
+      a->instead = g_strdup ("--gpus N");
+    }
+  return all;
+}
+
+static void
+describe_row (const LsSweepRun *x, const GArray *first, LsSweepRow *row)
+{
+  g_autoptr (GArray) own = rests_of (x, row), beside = NULL;
+  ls_assumptions_add_beside (&beside, own, first);
+  row->rests_on = ls_assumptions_words (beside);
+}
+
+/* What the first rests on, and other rows of the group otherwise. */
+static void
+describe_group (const LsSweepRun *x, LsSweepGroup *g)
+{
+  GArray *const tables[] = { x->report.best, x->report.front };
+  g->rests_on = rests_of (x, g->first);
+  g->knobs = knobs_of (x, g->first);
+  for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
+    for (guint k = 0; tables[i] && k < tables[i]->len; k++) {
+      LsSweepRow *row = &g_array_index (tables[i], LsSweepRow, k);
+      if (row->strategy.gpus == g->gpus && row->strategy.global_batch == g->global_batch)
+        describe_row (x, g->rests_on, row);
+    }
+  if (g->rule)
+    describe_row (x, g->rests_on, g->rule);
+}
+
+/* What all groups rest on; of each is left what it does otherwise. */
+static void
+describe_groups (LsSweepRun *x)
+{
+  LsSweepReport *r = &x->report;
+  LsSweepGroup *groups = (gpointer) r->groups->data, *end = groups + r->groups->len;
+  for (LsSweepGroup *g = groups; g < end; g++)
+    if (g->first) {
+      describe_group (x, g);
+      ls_assumptions_keep (&r->assumptions, g->rests_on);
+      if (g->knobs)
+        ls_assumptions_keep (&r->knobs, g->knobs);
+    }
+  for (LsSweepGroup *g = groups; g < end; g++)
+    if (g->first) {
+      g_autoptr (GArray) rests = g_steal_pointer (&g->rests_on), knobs = g_steal_pointer (&g->knobs);
+      ls_assumptions_add_beside (&g->rests_on, rests, r->assumptions);
+      ls_assumptions_add_beside (&g->knobs, knobs, r->knobs);
+    }
 }
 
 static void
@@ -401,9 +455,7 @@ describe_first (LsSweepRun *x)
     row->instead = ls_job_knobs_instead (&x->spec->job, &x->model, &row->strategy, s);
   }
   x->report.headroom = h->bytes > 0 ? ls_headroom_text (h) : NULL;
-  x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis, &x->spec->space);
-  describe_others (x);
-  describe_rest (x, first);
+  describe_groups (x);
   /* The text says these below its tables. */
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");
@@ -428,7 +480,7 @@ sweep_rank (LsSweepRun *x)
     add_rows (x, x->report.front, front, false);
     ls_sort_by (x->report.front, by_value);
   }
-  describe_first (x);
   fill_groups (x);
+  describe_first (x);
   count (x);
 }

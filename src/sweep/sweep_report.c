@@ -22,6 +22,7 @@ ls_sweep_row_clear (gpointer data)
   g_free (row->instead);
   g_free (row->why);
   g_free (row->rests_on);
+  g_free (row->slice);
   g_clear_pointer (&row->also, g_array_unref);
 }
 

@@ -30,7 +30,8 @@ typedef struct {
   double usd_per_trillion, kwh_per_trillion; /* tokens; NAN: no price, no power known */
   double gpu_watts;                          /* mean over a step; the same            */
   char *why;                                 /* why it is not the first of its group; NULL: it is; owned  */
-  char *rests_on; /* otherwise than the first: "masters fp32"; NULL: nothing that no column says; owned */
+  char *rests_on; /* otherwise than the first of its group: "masters fp32"; NULL: nothing; owned */
+  char *slice;    /* its chips, "2x4x4"; NULL: of another cluster; owned */
   GArray *also;   /* LsSweepVariant, fastest first; NULL: none                 */
   uint64_t headroom_bytes, free_bytes;
   double goodput; /* 1: the objective is the step */
@@ -79,9 +80,9 @@ typedef struct {
 
 /* An axis of which some values were not tried. */
 typedef struct {
-  const char *knob; /* its key; static */
   char *tried;      /* "1"; owned, as the next */
   char *option;     /* with which they are, those tried first: "--cp 1,2,4,8" */
+  const char *knob; /* its key; static */
 } LsSweepUntried;
 
 void ls_sweep_none_free (LsSweepNone *none); /* NULL allowed */
@@ -97,6 +98,7 @@ typedef struct {
   double of_fewest_gpus;       /* that over that of the fewest GPUs, same batch */
   double of_largest_batch;     /* and of the largest batch, same GPUs           */
   bool is_beaten;              /* another one gets to the loss as fast and as cheaply, and better in one */
+  GArray *rests_on, *knobs; /* LsAssumption of its first, otherwise than of others; owned; NULL: no first */
 } LsSweepGroup;
 
 typedef struct {
@@ -113,9 +115,9 @@ typedef struct {
   const char *command;         /* that runs the first; NULL: there is none */
   char *headroom;              /* in words, of the first; NULL: none */
   const char *software;        /* that they run */
-  GArray *assumptions, *knobs; /* LsAssumption, of the first; NULL: there is none */
+  GArray *assumptions, *knobs; /* LsAssumption, alike of the firsts of all groups; NULL: there are none */
   bool has_experts;            /* of MLPs, in some layer of the model */
-  GPtrArray *untried;          /* LsSweepUntried, in the order of axes */
+  GArray *untried;             /* LsSweepUntried, in the order of axes */
   LsSweepChanges *changes;     /* of launch files, with their program; NULL: there are none */
   LsSweepNone *none;           /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;

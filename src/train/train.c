@@ -121,6 +121,8 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
       ls_assumptions_add (&r->job->assumptions, knob->key, g_strdup (ls_field_typed (knob, own)),
                           rows[i].words, g_hash_table_contains (spec->said, knob->key) ? NULL : why, instead);
   }
+  if (r->step_spread)
+    ls_step_spread_assume (r->step_spread, &r->job->assumptions);
   if (r->goal.law.name)
     ls_assumptions_add (&r->job->assumptions, "scaling_law", g_strdup (r->goal.law.name), "loss by %s",
                         r->goal.law_is_assumed ? "by default" : NULL, "--scaling-law NAME");
@@ -224,11 +226,19 @@ ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *
 
 /* --- the report ------------------------------------------------------------------------ */
 
+static void
+phase_clear (gpointer data)
+{
+  LsTrainPhase *p = data;
+  g_free (p->name);
+  g_clear_pointer (&p->rests_on, g_array_unref);
+}
+
 static LsTrainReport *
 report_new (void)
 {
   LsTrainReport *r = g_new0 (LsTrainReport, 1);
-  r->phases = ls_list_new (sizeof (LsTrainPhase), ls_clear_2_texts);
+  r->phases = ls_list_new (sizeof (LsTrainPhase), phase_clear);
   r->causes = ls_list_new (sizeof (LsTrainCause), ls_clear_text);
   r->choices = g_array_new (FALSE, FALSE, sizeof (LsTrainChoice));
   r->batches = ls_list_new (sizeof (LsTrainBatch), ls_clear_text);

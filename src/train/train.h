@@ -113,7 +113,8 @@ gboolean ls_train_phase_read (const char *text, LsJobSpec *job, LsPhaseSize *ret
 /* --- what is answered --------------------------------------------------------------------------- */
 
 typedef struct {
-  char *name, *rests_on; /* what it rests on otherwise than the last, "dtype fp8; seq 8192"; NULL: nothing */
+  char *name;
+  GArray *rests_on; /* LsAssumption: what it rests on otherwise than the last; words with why and instead */
   double tokens, n_steps, step_s, tokens_per_step, mfu;
   double longer;           /* the mean step over step_s, less 1: as steps vary */
   LsActivities activities; /* of a step, mean over ranks */

@@ -60,22 +60,19 @@ add_phase (GArray *parts, const LsTrainSpec *spec, const char *text, GError **er
       || ls_fail (error, LS_ERROR_USAGE, "--phase \"%s\": expected tokens=N or steps=N", text);
 }
 
-static gboolean
-refuse (GError **error, const char *why)
-{
-  return ls_fail (error, LS_ERROR_USAGE, "%s", why);
-}
-
 /* A part for each batch below the job's, for the same number of sequences. */
 static gboolean
 add_ramp (GArray *parts, const LsTrainSpec *spec, GError **error)
 {
   const LsBatchRamp *ramp = &spec->ramp;
   double last = spec->job.strategy.global_batch, n = (last - ramp->start) / ramp->increment;
-  if (last == 0)
-    return refuse (error, "--batch-ramp needs --global-batch, up to which it grows");
-  if (n < 1 || n != floor (n) || n > MAX_PARTS)
-    return refuse (error, "--batch-ramp: expected whole increments up to --global-batch");
+  const LsWrong rows[] = {
+    { last == 0, "--batch-ramp needs --global-batch, up to which it grows" },
+    { n < 1 || n != floor (n) || n > MAX_PARTS,
+      "--batch-ramp: expected whole increments up to --global-batch" },
+  };
+  if (!ls_check (rows, G_N_ELEMENTS (rows), error))
+    return FALSE;
   for (double i = 0; i < n; i++) {
     Part *p = add_part (parts, &spec->job);
     p->job.strategy.global_batch = (uint32_t) (ramp->start + i * ramp->increment);
@@ -90,7 +87,7 @@ static gboolean
 add_parts (GArray *parts, const LsTrainSpec *spec, GError **error)
 {
   if (spec->ramp.samples > 0 && spec->phases->len > 0)
-    return refuse (error, "expected --batch-ramp or --phase; got both");
+    return ls_fail (error, LS_ERROR_USAGE, "expected --batch-ramp or --phase; got both");
   if (spec->ramp.samples > 0 && !add_ramp (parts, spec, error))
     return FALSE;
   if (spec->phases->len == 0)
@@ -110,17 +107,18 @@ check_sizes (const GArray *parts, const LsTrainSpec *spec, GError **error)
     n_open += part_at (parts, i)->size.tokens + part_at (parts, i)->size.steps == 0;
     n_tokens += part_at (parts, i)->size.tokens > 0;
   }
-  bool has_size = spec->goal.tokens + spec->goal.loss + spec->steps > 0;
-  if (has_size && n_open == 0)
-    return refuse (error, "all phases say how long they are: --tokens, --loss and --train-steps say nothing");
-  if (has_size && n_open > 1)
-    return refuse (error, "more than one phase has no size of its own: which takes the rest is not said");
-  if (spec->goal.critical_batch > 0 && n_tokens == 0 && spec->goal.tokens + spec->goal.loss == 0)
-    return refuse (error,
-                   "--critical-batch says how many tokens a batch needs: expected --tokens N or --loss X");
-  if (ls_loss_ask_needs_law (&spec->goal) && spec->goal.tokens + spec->goal.loss == 0)
-    return refuse (error, "a law of loss or batch says what a run needs: expected --loss X or --tokens N");
-  return TRUE;
+  bool has_goal = spec->goal.tokens + spec->goal.loss > 0, has_size = has_goal || spec->steps > 0;
+  const LsWrong rows[] = {
+    { has_size && n_open == 0,
+      "all phases say how long they are: --tokens, --loss and --train-steps say nothing" },
+    { has_size && n_open > 1,
+      "more than one phase has no size of its own: which takes the rest is not said" },
+    { spec->goal.critical_batch > 0 && n_tokens == 0 && !has_goal,
+      "--critical-batch says how many tokens a batch needs: expected --tokens N or --loss X" },
+    { ls_loss_ask_needs_law (&spec->goal) && !has_goal,
+      "a law of loss or batch says what a run needs: expected --loss X or --tokens N" },
+  };
+  return ls_check (rows, G_N_ELEMENTS (rows), error);
 }
 
 static void
@@ -236,29 +234,34 @@ n_steps (const LsTrainReport *r, const LsTrainSpec *spec, const LsPhaseSize *siz
   return spec->days > 0 ? fmin (n, until_end) : n;
 }
 
-/* Appends which rows of `own` have another value in `last`, or none. */
-static void
-append_differing (GString *out, const GArray *own, const GArray *last)
+/* "--seq N" as that phase alone takes it, "--phase seq=N"; of a cluster, or a run without phases, itself. */
+static char *
+option_of_phase (const LsTrainSpec *spec, const char *option)
 {
-  for (guint i = 0; own && i < own->len; i++) {
-    const LsAssumption *a = &g_array_index (own, LsAssumption, i);
-    bool is_same = strcmp (a->key, "tokens") == 0;
-    for (guint k = 0; last && k < last->len && !is_same; k++) {
-      const LsAssumption *b = &g_array_index (last, LsAssumption, k);
-      is_same = strcmp (a->key, b->key) == 0 && strcmp (a->value, b->value) == 0;
-    }
-    if (!is_same)
-      g_string_append_printf (out, "%s%s %s", out->len > 0 ? "; " : "", a->key, a->value);
-  }
+  if (spec->phases->len == 0 || g_str_has_prefix (option, "--cluster"))
+    return g_strdup (option);
+  const char *name = option + strlen (g_str_has_prefix (option, "--set ") ? "--set " : "--");
+  gsize end = strcspn (name, " =");
+  return g_strdup_printf ("--phase %.*s=%s", (int) end, name, name[end] ? name + end + 1 : "1");
 }
 
-static char *
-rests_on (const LsJobResult *own, const LsJobResult *last)
+/* What it rests on otherwise than the last, but for tokens, which have a column. */
+static GArray *
+rests_on (const LsTrainSpec *spec, const LsJobResult *own, const LsJobResult *last)
 {
-  GString *out = g_string_new (NULL);
-  append_differing (out, own->assumptions, last->assumptions);
-  append_differing (out, own->knobs, last->knobs);
-  return g_string_free (out, out->len == 0);
+  GArray *all = NULL;
+  ls_assumptions_add_beside (&all, own->assumptions, last->assumptions);
+  ls_assumptions_add_beside (&all, own->knobs, last->knobs);
+  for (guint i = all->len; i-- > 0;) {
+    LsAssumption *a = &g_array_index (all, LsAssumption, i);
+    g_autofree char *words = a->words ? a->words : g_strdup_printf ("%s %s", a->key, a->value),
+                    *option = a->instead;
+    a->instead = option_of_phase (spec, option);
+    a->words = g_strdup_printf ("%s (%s; %s)", words, a->why, a->instead);
+    if (strcmp (a->key, "tokens") == 0)
+      g_array_remove_index (all, i);
+  }
+  return all;
 }
 
 static gboolean
@@ -280,10 +283,11 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, const GArray *parts, g
   };
   p.n_steps = n_steps (r, spec, &part->size, &p);
   if (p.n_steps < 1)
-    return refuse (error, "the parts before take all of --tokens, --loss or --train-steps: nothing is left");
+    return ls_fail (error, LS_ERROR_USAGE,
+                    "the parts before take all of --tokens, --loss or --train-steps: nothing is left");
   p.tokens = p.n_steps * p.tokens_per_step;
   p.name = part->size.name ? g_steal_pointer (&part->size.name) : g_strdup_printf ("%u", r->phases->len + 1);
-  p.rests_on = rests_on (job, part_at (parts, parts->len - 1)->result);
+  p.rests_on = rests_on (spec, job, part_at (parts, parts->len - 1)->result);
   g_array_append_val (r->phases, p);
   r->ideal_s += p.n_steps * p.step_s;
   return TRUE;
@@ -315,26 +319,26 @@ check_trace (const LsTrainSpec *spec, const LsJobResult *job, GError **error)
   bool has_parts = spec->phases->len > 0 || spec->ramp.samples > 0 || spec->batches;
   if (job->model.name || (spec->goal.tokens + spec->goal.loss == 0 && !has_parts && !spec->elastic))
     return TRUE;
-  return refuse (error,
-                 "the trace does not say what is trained: expected --train-steps N or --days N, and neither "
-                 "--tokens, --loss, --phase, --batch-ramp, --batches nor --elastic");
+  return ls_fail (error, LS_ERROR_USAGE,
+                  "the trace does not say what is trained: expected --train-steps N or --days N, and neither "
+                  "--tokens, --loss, --phase, --batch-ramp, --batches nor --elastic");
 }
 
 static gboolean
 check_size (const LsTrainSpec *spec, GError **error)
 {
-  if ((spec->goal.tokens > 0) + (spec->goal.loss > 0) + (spec->steps > 0) > 1)
-    return refuse (error, "expected one of --tokens, --loss and --train-steps; got more");
-  if (spec->batches && (spec->phases->len > 0 || spec->ramp.samples > 0))
-    return refuse (error, "--batches compares whole runs: it goes with neither --phase nor --batch-ramp");
-  if (spec->batches && spec->job.strategy.global_batch == 0)
-    return refuse (error, "--batches compares with --global-batch; it is not given");
-  if (spec->goal.tokens + spec->goal.loss + spec->steps + spec->days == 0 && spec->phases->len == 0)
-    return refuse (
-        error,
-        "how much is trained? expected --tokens N, --train-steps N, --loss X, --days N, or --phase with "
-        "tokens");
-  return TRUE;
+  double n_sizes = (spec->goal.tokens > 0) + (spec->goal.loss > 0) + (spec->steps > 0);
+  const LsWrong rows[] = {
+    { n_sizes > 1, "expected one of --tokens, --loss and --train-steps; got more" },
+    { spec->batches && (spec->phases->len > 0 || spec->ramp.samples > 0),
+      "--batches compares whole runs: it goes with neither --phase nor --batch-ramp" },
+    { spec->batches && spec->job.strategy.global_batch == 0,
+      "--batches compares with --global-batch; it is not given" },
+    { n_sizes == 0 && spec->days == 0 && spec->phases->len == 0,
+      "how much is trained? expected --tokens N, --train-steps N, --loss X, --days N, or --phase with "
+      "tokens" },
+  };
+  return ls_check (rows, G_N_ELEMENTS (rows), error);
 }
 
 static double

@@ -26,7 +26,7 @@ measured=$LS_DATA_DIR/collectives.csv
 "$lockstep" topology --cluster 'pair:nodes=4,other_nodes=[{"nodes":"1","like":"pair:gpu=round"}]' --json > kinds.json
 # One that does not fit, so that there is advice.
 "$lockstep" memory --model tiny --cluster pair --gpus 1 --micro-batch 64 --global-batch 64 --json > memory.json 2> notes
-"$lockstep" sweep --model tiny --cluster pair --gpus 4 --global-batch 8 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
+"$lockstep" sweep --model tiny --cluster "$LS_DATA_DIR/slices.json" --gpus 16 --global-batch 16 --micro-batch 1 --recompute none --pareto --gpu-hour 1 --gpu-watts 100 --json > sweep.json
 printf 'pretrain_gpt.py --num-layers 2 --hidden-size 256 --num-attention-heads 4 --seq-length 512 --vocab-size 1000 --bf16 --micro-batch-size 1 --global-batch-size 4\n' > args.txt
 "$lockstep" sweep --from args.txt --for megatron --cluster pair --gpus 2 --tp 2 --json > changes.json 2> notes
 "$lockstep" sweep --model tiny --cluster pair --gpus 2 --global-batch 8 --micro-batch 1 --recompute none --objective time-to-loss --loss 9 --scaling-law lab --reliability lab --json > loss.json

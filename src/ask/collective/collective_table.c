@@ -234,12 +234,6 @@ time_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
 
 /* --- a collective's messages, and who holds what after each round -------------------------------- */
 
-static uint32_t
-n_places (const LsCollectiveMessages *m)
-{
-  return m->n + m->n_switches;
-}
-
 /* The blocks of all places after so many rounds. */
 static uint32_t *
 after (const LsCollectiveMessages *m, uint32_t n_rounds)
@@ -517,12 +511,6 @@ score (const GArray *rows, const GPtrArray *names, uint64_t min, uint64_t max, L
   ls_score_by_family (chosen, n, (const char *const *) names->pdata, names->len, ret_families, ret_total);
 }
 
-static gint
-by_name (gconstpointer a, gconstpointer b)
-{
-  return strcmp (*(const char *const *) a, *(const char *const *) b);
-}
-
 static void
 score_all (LsCollectiveRun *run)
 {
@@ -532,7 +520,7 @@ score_all (LsCollectiveRun *run)
     if (!g_ptr_array_find (names, name, NULL))
       g_ptr_array_add (names, (gpointer) name);
   }
-  g_ptr_array_sort (names, by_name);
+  g_ptr_array_sort (names, ls_compare_texts);
   LsCollectiveFamily *total = &run->table.total;
   total->name = "all";
   g_autofree LsScore *all = g_new (LsScore, names->len + 1), *large = g_new (LsScore, names->len + 1),

@@ -38,6 +38,13 @@ typedef struct {
   uint32_t *held;   /* [after 0 .. n_rounds rounds][place][block]: bit i: of rank i; 0: nothing */
 } LsCollectiveMessages;
 
+/* Ranks, and switches behind them. */
+static inline uint32_t
+n_places (const LsCollectiveMessages *m)
+{
+  return m->n + m->n_switches;
+}
+
 /* Block i of a message's blocks, i < send.n. */
 uint32_t ls_collective_messages_block (const LsCollectiveMessages *m, const LsCollectiveMessage *message,
                                        uint32_t i);

@@ -36,10 +36,10 @@ typedef enum {
 } LsRemarkKind;
 
 typedef struct {
-  LsRemarkKind kind;
-  const char *key; /* static; NULL: of none */
   char *text;      /* NULL: of a key alone; owned */
   char *value;     /* of an option, owned; NULL: it is on */
+  const char *key; /* static; NULL: of none */
+  LsRemarkKind kind;
 } LsRemark;
 
 typedef struct {

@@ -136,13 +136,6 @@ choose (const ImportFiles *files, ProgramReader *ret_reader)
 
 /* --- what is given behind the name ------------------------------------------------------------------ */
 
-static void
-given_clear (gpointer given)
-{
-  g_free (((ImportGiven *) given)->name);
-  g_free (((ImportGiven *) given)->value);
-}
-
 /* Of a key that both have, that which launch files say: the length of a sequence is the model's. */
 static void
 set_key (LsImport *import, const LsField *model, const LsField *strategy, const char *value, bool is_quiet,
@@ -170,7 +163,7 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
 static GArray *
 take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags)
 {
-  GArray *variables = ls_list_new (sizeof (ImportGiven), given_clear);
+  GArray *variables = ls_list_new (sizeof (ImportGiven), ls_clear_2_texts);
   for (guint i = 0; i < changes->len; i++) {
     const char *change = changes->pdata[i];
     bool is_quiet = *change == ':';
@@ -235,13 +228,6 @@ name_of (const char *path)
 }
 
 static void
-remark_clear (gpointer remark)
-{
-  g_free (((LsRemark *) remark)->text);
-  g_free (((LsRemark *) remark)->value);
-}
-
-static void
 import_init (LsImport *import, const ImportFiles *files)
 {
   const char *path = files->files[0].path;
@@ -254,7 +240,7 @@ import_init (LsImport *import, const ImportFiles *files)
     g_ptr_array_add (made->files, g_strdup (f->path));
     g_ptr_array_add (made->asked, g_strdup (f->asked ? f->asked : f->path));
   }
-  made->remarks = ls_list_new (sizeof (LsRemark), remark_clear);
+  made->remarks = ls_list_new (sizeof (LsRemark), ls_clear_2_texts);
   import->model.attention = LS_ATTENTION_FLASH;
   ls_strategy_init (&import->strategy);
   import->words = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);

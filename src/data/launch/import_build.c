@@ -19,7 +19,7 @@ static G_GNUC_PRINTF (4, 0) void tell (LsImport *import, LsRemarkKind kind, cons
     return;
   g_autofree char *text = g_strdup_vprintf (format, args);
   g_strdelimit (text, "\001\002", ' ');
-  const LsRemark remark = { kind, key, ls_printable (text), NULL };
+  const LsRemark remark = { ls_printable (text), NULL, key, kind };
   g_array_append_val (import->made.remarks, remark);
   import->n_told[kind]++;
 }
@@ -41,7 +41,7 @@ TELLER (import_conflict, LS_REMARK_CONFLICT)
 void
 import_remark_key (LsImport *import, LsRemarkKind kind, const char *key)
 {
-  const LsRemark remark = { kind, key, NULL, NULL };
+  const LsRemark remark = { NULL, NULL, key, kind };
   g_array_append_val (import->made.remarks, remark);
 }
 

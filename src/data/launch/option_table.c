@@ -389,7 +389,7 @@ option_read_all (LaunchJob *job)
         g_string_append_printf (value, "%s%s", value->len > 0 ? " " : "", (char *) o->values->pdata[k]);
     g_autofree char *own = g_string_free (value, o->values->len == 0);
     if (job->import->n_told[LS_REMARK_OPTION]++ < MAX_NOTED) {
-      const LsRemark option = { LS_REMARK_OPTION, NULL, g_strdup (o->written), g_steal_pointer (&own) };
+      const LsRemark option = { g_strdup (o->written), g_steal_pointer (&own), NULL, LS_REMARK_OPTION };
       g_array_append_val (job->import->made.remarks, option);
     }
     read_option (job, o);

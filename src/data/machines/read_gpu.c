@@ -284,18 +284,13 @@ load_all (LsDiagList *diags)
   return g_steal_pointer (&all);
 }
 
-static gint
-by_compute_capability (gconstpointer a, gconstpointer b)
-{
-  const LsNcclTables *x = a, *y = b;
-  return LS_ORDER (x->compute_capability, y->compute_capability);
-}
+static const LsSortKey by_compute_capability[] = { { LS_RISING (LsNcclTables, compute_capability) }, { 0 } };
 
 /* "expected 7x (v100), 8x (a100-80g) or 9x (h100)". Sorts all. */
 static char *
 expectation (GArray *all)
 {
-  g_array_sort (all, by_compute_capability);
+  ls_sort_by (all, by_compute_capability);
   GString *text = g_string_new (all->len > 0 ? "expected " : "there are no files in topologies/nccl");
   for (guint i = 0; i < all->len; i++) {
     const LsNcclTables *t = &g_array_index (all, LsNcclTables, i);

@@ -233,6 +233,15 @@ write_string (FILE *out, void *data, GError **error)
   return TRUE;
 }
 
+/* What fails is seen by who closes it. */
+gboolean
+ls_write_bytes (FILE *out, gpointer bytes, GError **error)
+{
+  (void) error;
+  fwrite (g_bytes_get_data (bytes, NULL), 1, g_bytes_get_size (bytes), out);
+  return TRUE;
+}
+
 gboolean
 ls_write_text (const char *path, const char *text, GError **error)
 {

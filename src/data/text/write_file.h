@@ -17,6 +17,9 @@ typedef gboolean (*LsWriteFunc) (FILE *out, void *data, GError **error);
  * what `write` sets. */
 gboolean ls_write_file (const char *path, LsWriteFunc write, void *data, GError **error);
 
+/* For it, of GBytes. */
+gboolean ls_write_bytes (FILE *out, gpointer bytes, GError **error);
+
 /* Whether ls_write_file() can begin; creates nothing. LS_ERROR_USAGE: the path is
  * empty or has control characters in it, which programs and terminals may take for
  * something else; LS_ERROR_IO: it is a folder, its folder is missing, or one of them

@@ -498,15 +498,6 @@ ls_captured_trace_load (const char *folder, uint32_t dp, LsDiagList *diags)
 
 /* --- writing ----------------------------------------------------------------------------------------- */
 
-static gboolean
-put_bytes (FILE *out, gpointer bytes, GError **error)
-{
-  (void) error;
-  fwrite (g_bytes_get_data (bytes, NULL), 1, g_bytes_get_size (bytes),
-          out); /* fails: seen by who closes it */
-  return TRUE;
-}
-
 static char *
 name_of (const LsCapturedFile *f)
 {
@@ -546,7 +537,7 @@ ls_captured_trace_write (const char *folder, uint32_t world, const char *gpu, co
   for (guint i = 0; ok && i < files->len; i++) {
     const LsCapturedFile *f = &g_array_index (files, LsCapturedFile, i);
     g_autofree char *name = name_of (f), *place = g_build_filename (folder, name, NULL);
-    ok = ls_write_file (place, put_bytes, f->recorded, error);
+    ok = ls_write_file (place, ls_write_bytes, f->recorded, error);
   }
   ok = ok && ls_write_text (path, text, error);
   if (!ok)

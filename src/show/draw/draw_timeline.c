@@ -116,11 +116,11 @@ ls_op_label (const LsTimeline *t, uint32_t rank, const LsSpan *s, char *label, g
 /* --- lanes: boxes that follow each other ------------------------------------------------------------- */
 
 typedef struct {
+  char *tip; /* owned */
   LsTime from, to;
   const char *paint;
   double opacity, tint; /* 0: 1 */
   char name[96];        /* "F 3" */
-  char *tip;            /* owned */
 } Item;
 
 typedef struct {
@@ -129,16 +129,10 @@ typedef struct {
   GArray *items; /* Item */
 } Lane;
 
-static void
-item_clear (gpointer item)
-{
-  g_free (((Item *) item)->tip);
-}
-
 static Lane
 lane_open (Plot *p, double y, double height)
 {
-  return (Lane) { p, y, height, ls_list_new (sizeof (Item), item_clear) };
+  return (Lane) { p, y, height, ls_list_new (sizeof (Item), ls_clear_text) };
 }
 
 static void
@@ -250,7 +244,7 @@ draw_passes (Plot *p, uint32_t rank)
     const char *kind = ls_box_style (b->kind)->name;
     double share = (double) b->work / (double) (b->to - b->from);
     bool has_number = ls_box_has_micro_batch (b);
-    Item item = { b->from, b->to, ls_box_style (b->kind)->paint, share, tint_of (p, b->chunk), "", NULL };
+    Item item = { NULL, b->from, b->to, ls_box_style (b->kind)->paint, share, tint_of (p, b->chunk), "" };
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
     g_autofree char *what
@@ -274,7 +268,7 @@ draw_strip (Plot *p, uint32_t rank)
     const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
     if (!is_shown (p, s->from, s->to))
       continue;
-    const Item item = { s->from, s->to, part_paints[s->part - LS_PART_EXPOSED_TP], s->height, 0, "", NULL };
+    const Item item = { NULL, s->from, s->to, part_paints[s->part - LS_PART_EXPOSED_TP], s->height, 0, "" };
     g_autofree char *name = ls_text_words (ls_part_names[s->part]);
     add_item (&l, item, name, (LsTime) (s->height * (double) (s->to - s->from)));
   }
@@ -303,13 +297,7 @@ typedef struct {
   uint32_t mb;
 } Held;
 
-static int
-compare_held (gconstpointer a, gconstpointer b)
-{
-  const Held *x = a, *y = b;
-  LS_SMALLER_FIRST (x->from, y->from);
-  return LS_ORDER (x->mb, y->mb);
-}
+static const LsSortKey by_start[] = { { LS_RISING (Held, from) }, { LS_RISING (Held, mb) }, { 0 } };
 
 static GArray *
 held_of (const Plot *p, uint32_t rank)
@@ -331,7 +319,7 @@ held_of (const Plot *p, uint32_t rank)
     g_array_append_val (all, held);
     g_hash_table_insert (at, GUINT_TO_POINTER (b->mb), GUINT_TO_POINTER (all->len));
   }
-  g_array_sort (all, compare_held);
+  ls_sort_by (all, by_start);
   return all;
 }
 
@@ -350,7 +338,7 @@ draw_micro_batches (Plot *p, uint32_t rank)
     g_array_index (ends, LsTime, line) = h->to;
     if (!is_shown (p, h->from, h->to))
       continue;
-    Item item = { h->from, h->to, "micro-batch", 0, 0, "", NULL };
+    Item item = { NULL, h->from, h->to, "micro-batch", 0, 0, "" };
     g_snprintf (item.name, sizeof item.name, "%u", h->mb);
     g_autofree char *what = g_strdup_printf ("micro-batch %u under way", h->mb);
     Lane l = lane_open (p, p->y + line * HELD_HEIGHT, HELD_HEIGHT - 1);
@@ -404,7 +392,7 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
          to = (s->end == LS_TIME_NEVER ? p->t->window_end : s->end) - p->t->window_start;
   if (!is_shown (p, from, to))
     return;
-  Item item = { from, to, ls_op_paint (op), 0, 0, "", NULL };
+  Item item = { NULL, from, to, ls_op_paint (op), 0, 0, "" };
   bool has_own_name = p->picture->rows == LS_TIMELINE_OPS;
   if (has_own_name)
     g_strlcpy (item.name, ls_span_name (p->t, rank, s), sizeof item.name);

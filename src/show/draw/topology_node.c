@@ -166,7 +166,7 @@ ls_draw_torus (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double 
   const LsCluster *c = map->cluster;
   g_autofree uint32_t *chips = g_new0 (uint32_t, c->nodes->len);
   for (uint32_t v = 0; v < c->nodes->len; v++) {
-    const LsTopoNode *node = &g_array_index (c->nodes, LsTopoNode, v);
+    const LsTopoNode *node = ls_cluster_vertex (c, v);
     if (node->kind == LS_NODE_GPU && node->host == 0)
       chips[node->index] = v;
   }

@@ -225,13 +225,8 @@ collect (const LsIdlePiece *piece, void *data)
     g_array_append_val (c->strips, strip);
 }
 
-static int
-compare_strips (const void *a, const void *b)
-{
-  const LsTimelineStrip *x = a, *y = b;
-  LS_SMALLER_FIRST (x->part, y->part);
-  return LS_ORDER (x->from, y->from);
-}
+static const LsSortKey by_part[]
+    = { { LS_RISING (LsTimelineStrip, part) }, { LS_RISING (LsTimelineStrip, from) }, { 0 } };
 
 static void
 merge_strips (GArray *strips, LsTime resolution)
@@ -274,7 +269,7 @@ ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolution)
   Collector c = { t->window_start, g_array_new (FALSE, FALSE, sizeof (LsTimelineStrip)) };
   g_autoptr (GArray) kernels = ls_kernel_times_new (t, rank);
   ls_idle_each (t, rank, kernels, collect, &c);
-  g_array_sort (c.strips, compare_strips);
+  ls_sort_by (c.strips, by_part);
   merge_strips (c.strips, resolution);
   widen_strips (c.strips, resolution, t->window_end - t->window_start);
   return c.strips;
@@ -285,12 +280,7 @@ typedef struct {
   uint32_t rank, role, stage, turn;
 } Turn;
 
-static int
-compare_turns (gconstpointer a, gconstpointer b)
-{
-  const Turn *x = a, *y = b;
-  return x->turn != y->turn ? LS_ORDER (x->turn, y->turn) : LS_ORDER (x->stage, y->stage);
-}
+static const LsSortKey by_turn[] = { { LS_RISING (Turn, turn) }, { LS_RISING (Turn, stage) }, { 0 } };
 
 static int
 compare_roles (gconstpointer a, gconstpointer b)
@@ -333,7 +323,7 @@ ls_timeline_rows (const LsTimeline *t, guint max_rows)
   }
 
   g_autoptr (GArray) firsts = first_of_roles (t);
-  g_array_sort (firsts, compare_turns);
+  ls_sort_by (firsts, by_turn);
   g_array_set_size (firsts, MIN (firsts->len, max_rows));
   g_array_sort (firsts, compare_roles);
   for (guint i = 0; i < firsts->len; i++)

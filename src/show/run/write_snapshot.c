@@ -52,14 +52,6 @@ typedef struct {
 } Frame;
 
 static void
-clear_frame (gpointer frame)
-{
-  Frame *f = frame;
-  g_free (f->where);
-  g_free (f->what);
-}
-
-static void
 add_frame (GArray *frames, char *where, uint32_t line, char *what)
 {
   Frame f = { where, what, line };
@@ -94,7 +86,7 @@ add_op_frame (const Piece *p, GArray *frames, const char *category, const LsOp *
 static GArray *
 frames_of (const Piece *p)
 {
-  GArray *frames = ls_list_new (sizeof (Frame), clear_frame);
+  GArray *frames = ls_list_new (sizeof (Frame), ls_clear_2_texts);
   if (!p || p->use.category == LS_N_MEM)
     return frames;
   const LsPlan *plan = p->s->plan;
