@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/list.h"
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
@@ -456,9 +457,7 @@ assumption_clear (gpointer data)
 static GArray *
 assumptions_new (void)
 {
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
-  g_array_set_clear_func (all, assumption_clear);
-  return all;
+  return ls_list_new (sizeof (LsAssumption), assumption_clear);
 }
 
 /* "sequences of 131,072": numbers in groups of three digits, but not of an option; "no tp-overlap". */

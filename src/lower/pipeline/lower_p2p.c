@@ -328,12 +328,6 @@ op_time (const Lower *l, const LsOp *op)
   return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
 }
 
-static bool
-is_exchange (const LsOp *op)
-{
-  return op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL;
-}
-
 static LsTime
 sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
 {
@@ -343,7 +337,7 @@ sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
   LsTime sum = 0;
   for (guint i = 0; i < b.ops->len; i++) {
     const LsOp *op = &g_array_index (b.ops, LsOp, i);
-    if (!only_exchanges || is_exchange (op))
+    if (!only_exchanges || (op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL))
       sum += op_time (l, op);
   }
   build_clear (&b);
