@@ -290,8 +290,7 @@ commands_read (void)
 gboolean
 ls_request_refuse (const char *why, GError **error)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, why);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "%s", why);
 }
 
 gboolean

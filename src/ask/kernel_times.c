@@ -122,12 +122,6 @@ ls_kernel_spec_set (LsKernelSpec *spec, const char *key, const char *value, LsDi
   return ls_field_set_text (fields, spec, key, value, diags);
 }
 
-static bool
-is_given (const LsKernelSpec *s, const char *key)
-{
-  return s->given >> (ls_field_find (fields, key) - fields) & 1;
-}
-
 /* Exactly one kernel or table, and what goes with it: LS_ERROR_USAGE. */
 static gboolean
 kernel_spec_check (const LsKernelSpec *s, GError **error)
@@ -426,7 +420,7 @@ assume (const Bench *b, const GArray *shown, GArray **all)
                           name                                ? g_strdup (name)
                               : strcmp (f->key, "dtype") == 0 ? g_strdup (ls_dtype_name ((LsDtype) s->dtype))
                                                               : ls_field_text (f, s, NULL),
-                          rows[i].words, is_given (s, rows[i].key) ? NULL : rows[i].why, rows[i].instead);
+                          rows[i].words, s->given >> (f - fields) & 1 ? NULL : rows[i].why, rows[i].instead);
   }
 }
 

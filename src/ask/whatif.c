@@ -740,10 +740,8 @@ ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const Ls
                 GError **error)
 {
   g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
-  if (changes->len == 0) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
-    return NULL;
-  }
+  if (changes->len == 0)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
   LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
   w->left_out = ls_changes_left_out (spec);
   return w;
@@ -767,13 +765,11 @@ ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, co
     ls_change_set (change, "software", "%s", program->name);
     g_ptr_array_add (changes, change);
   }
-  if (changes->len == 0) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 r->model.name ? "no program that is known has --dp-kind %s on such accelerators"
-                               : "a trace has fixed its program (%s)",
-                 ls_dp_kind_name (r->strategy.dp_kind));
-    return NULL;
-  }
+  if (changes->len == 0)
+    return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
+                         r->model.name ? "no program that is known has --dp-kind %s on such accelerators"
+                                       : "a trace has fixed its program (%s)",
+                         ls_dp_kind_name (r->strategy.dp_kind));
   LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
   w->mixes_programs = true;
   return w;

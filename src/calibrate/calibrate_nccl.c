@@ -43,12 +43,6 @@ ls_nccl_curve_free (void *curve)
 
 /* --- prediction --- */
 
-static LsLinkSpec
-ideal (const LsLinkSpec *link)
-{
-  return (LsLinkSpec) { .bandwidth_bytes_per_s = link->bandwidth_bytes_per_s, .efficiency = 1 };
-}
-
 LsCluster *
 ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **error)
 {
@@ -62,7 +56,7 @@ ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **erro
   for (const LsLinkRow *row = ls_cluster_links; row->name; row++) {
     LsLinkSpec *link = ls_cluster_link (&s, row);
     if (row->place == LS_LINKS_OF_FABRIC)
-      *link = ideal (link);
+      *link = (LsLinkSpec) { .bandwidth_bytes_per_s = link->bandwidth_bytes_per_s, .efficiency = 1 };
     else if (link->bandwidth_bytes_per_s > 0)
       *link = wide;
   }

@@ -250,12 +250,6 @@ report (GError *problem, const LsCommand *command, const GArray *entries, GError
 
 /* --- help ---------------------------------------------------------------------------------------- */
 
-static gboolean
-is_help (const char *arg)
-{
-  return strcmp (arg, "--help") == 0 || strcmp (arg, "-h") == 0;
-}
-
 /* Whether help was asked for, wherever that stands; *ret_topic: borrowed, NULL: without a topic. */
 static gboolean
 find_help (const GPtrArray *args, const char **ret_topic)
@@ -267,7 +261,7 @@ find_help (const GPtrArray *args, const char **ret_topic)
     *ret_topic = g_str_has_prefix (arg, "--help=") ? arg + strlen ("--help=")
         : next && *next != '-'                     ? next
                                                    : NULL;
-    if (is_help (arg) || g_str_has_prefix (arg, "--help="))
+    if (strcmp (arg, "--help") == 0 || strcmp (arg, "-h") == 0 || g_str_has_prefix (arg, "--help="))
       return TRUE;
   }
   return FALSE;

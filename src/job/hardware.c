@@ -505,19 +505,12 @@ ls_hardware_check_allocator (const LsClusterSpec *spec, const LsMemoryOptions *m
 {
   if (memory->allocator != LS_MEMORY_CACHING || !ls_cluster_traits (spec)->runs_xla)
     return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT,
-                       "--memory-allocator caching: TPUs have no caching allocator of PyTorch: XLA places "
-                       "buffers when it compiles");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_CONFLICT,
+                  "--memory-allocator caching: TPUs have no caching allocator of PyTorch: XLA places "
+                  "buffers when it compiles");
 }
 
 /* --- what a cluster file's "fitted" does to it --------------------------------------------------- */
-
-static bool
-is_compute (int kind)
-{
-  return ls_kernel_is_gemm (kind) || ls_kernel_is_attention (kind);
-}
 
 /* The table goes before the fit, and must be as fast. */
 static void
@@ -527,7 +520,7 @@ apply_compute (LsCalibration *c, double by)
     c->kind[slot].compute_efficiency *= by;
   for (guint i = 0; c->measured && i < c->measured->len; i++) {
     LsMeasuredKernel *row = &g_array_index (c->measured, LsMeasuredKernel, i);
-    if (is_compute (row->kind))
+    if (ls_kernel_is_gemm (row->kind) || ls_kernel_is_attention (row->kind))
       row->time = (LsTime) llround ((double) row->time / by);
   }
 }

@@ -214,8 +214,7 @@ check_duration (const LsTimeline *t, GError **error)
 {
   if (t->window_end > t->window_start)
     return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_INPUT, "the step takes no time: there is nothing to report");
-  return FALSE;
+  return ls_fail (error, LS_ERROR_INPUT, "the step takes no time: there is nothing to report");
 }
 
 /* By the clock and the allocator that are asked for; it may have been measured so already. */
@@ -554,13 +553,6 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
   r->trace_source = g_steal_pointer (&t->source);
 }
 
-/* Its ranks on other GPUs than the trace says, if the job does. */
-static gboolean
-place (LsJobResult *r, const LsAllocation *a, GError **error)
-{
-  return !a || ls_allocation_gpus (a, &r->cluster->spec, r->plan->n_ranks, ls_plan_gpus (r->plan), error);
-}
-
 /* Of what a trace has times of, on whatever it is replayed. Kernels that were scaled are as somebody wants
  * them. */
 static void
@@ -609,7 +601,10 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan),
                       .layout.allocation = spec->strategy.layout.allocation };
   r->cluster = ls_job_build_cluster (&size, hardware, spec->n_nodes, error);
-  if (!r->cluster || !place (r, size.layout.allocation, error)
+  const LsAllocation *others = size.layout.allocation; /* than the trace says, for its ranks */
+  if (!r->cluster
+      || (others
+          && !ls_allocation_gpus (others, &r->cluster->spec, r->plan->n_ranks, ls_plan_gpus (r->plan), error))
       || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)))
     return NULL;
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));

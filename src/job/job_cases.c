@@ -28,12 +28,6 @@ is_table (const char *text)
 
 /* --- a log ---------------------------------------------------------------------------------------- */
 
-static bool
-ask (LsJobSpec *spec, const char *path, const char *cluster, LsDiagList *diags)
-{
-  return ls_job_spec_set (spec, "from", path, diags) && ls_job_spec_set (spec, "cluster", cluster, diags);
-}
-
 static void
 take_job (LsCase *c, const LsJobSpec *spec)
 {
@@ -73,7 +67,8 @@ take_log (LsCase *c, const char *path, LsDiagList *diags)
 {
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  bool ok = ask (&spec, path, c->cluster, diags);
+  bool ok
+      = ls_job_spec_set (&spec, "from", path, diags) && ls_job_spec_set (&spec, "cluster", c->cluster, diags);
   if (ok && spec.from->measured.step_s <= 0) {
     ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
                  "it times no step: nothing is measured");

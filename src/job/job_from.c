@@ -13,11 +13,8 @@ gboolean
 ls_job_check_named (const LsJobSpec *spec, GError **error)
 {
   bool has_job = spec->model || spec->from;
-  if (spec->is_strict && !spec->from) {
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE,
-                         "--strict goes with --from: it is of what a file says");
-    return FALSE;
-  }
+  if (spec->is_strict && !spec->from)
+    return ls_fail (error, LS_ERROR_USAGE, "--strict goes with --from: it is of what a file says");
   if (has_job && spec->cluster)
     return TRUE;
   return ls_fail (error, LS_ERROR_USAGE, "expected %s",

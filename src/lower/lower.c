@@ -127,10 +127,8 @@ lower_experts (Lower *l, GError **error)
     return TRUE;
   g_autofree char *why = NULL;
   l->expert_share = ls_expert_shares (l->s->experts.load, l->model, &why);
-  if (why) {
-    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "expert_load: %s", why);
-    return FALSE;
-  }
+  if (why)
+    return ls_fail (error, LS_ERROR_CONFLICT, "expert_load: %s", why);
   l->shard.experts.share = l->expert_share;
   if (l->shard.experts.sends_tokens_once)
     l->plan->spread
@@ -453,9 +451,7 @@ find_sched (Lower *l, GError **error)
     count_chunks (l);
     return TRUE;
   }
-  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "schedule %s: there is none of that name",
-               l->s->schedule);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_UNSUPPORTED, "schedule %s: there is none of that name", l->s->schedule);
 }
 
 gboolean

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include <lockstep/error.h>
-
+#include "base/diag.h"
 #include "strategy/shard.h"
 
 void
@@ -418,7 +417,6 @@ refuse_long_segment (const Lower *l, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++)
     if (ways[i].is_possible)
       g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", ways[i].what);
-  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "segment \"%s\" has more than %u ops%s%s", l->too_long,
-               MAX_OPS, text->len > 0 ? "; what makes it shorter: " : "", text->str);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_UNSUPPORTED, "segment \"%s\" has more than %u ops%s%s", l->too_long,
+                  MAX_OPS, text->len > 0 ? "; what makes it shorter: " : "", text->str);
 }

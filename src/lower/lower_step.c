@@ -60,12 +60,6 @@ owned_at (const GArray *owned, guint i)
   return &g_array_index (owned, Owned, i);
 }
 
-static bool
-gate_is_apart (const Lower *l)
-{
-  return !ls_dp_traits (l->s->dp_kind)->is_megatron;
-}
-
 /* All parameters of a rank that learn and are, or are not, of experts, in model order; in tiles where the
  * optimizer cuts them. */
 static GArray *
@@ -78,7 +72,7 @@ tensors_of (const Lower *l, uint32_t pp_rank, bool is_expert)
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint o = 0; o < chunk->operators->len; o++)
       if (operator_at (chunk, o)->params.is_expert == is_expert && !operator_at (chunk, o)->params.is_frozen)
-        ls_operator_tensors (operator_at (chunk, o), gate_is_apart (l), tensors);
+        ls_operator_tensors (operator_at (chunk, o), !ls_dp_traits (l->s->dp_kind)->is_megatron, tensors);
   }
   for (guint i = 0; i < tensors->len; i++) {
     const LsTensor *t = &g_array_index (tensors, LsTensor, i);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include <lockstep/error.h>
+#include "base/diag.h"
 
 /* Several plans as one: ranks, communicators, roles, segments and kernels of each behind those of the
  * one before. */
@@ -21,11 +21,9 @@ count (const LsPlan *const *plans, uint32_t n, LsPlanPart *ret_parts, LsPlan *su
     role += p->n_roles;
     segment += p->n_segments;
     kernel += p->n_kernels;
-    if (MAX (MAX (rank, comm), MAX (MAX (role, segment), kernel)) >= UINT32_MAX / 2) {
-      g_set_error_literal (error, LS_ERROR, LS_ERROR_LIMIT,
-                           "the jobs have more ranks or communicators than can be replayed together");
-      return FALSE;
-    }
+    if (MAX (MAX (rank, comm), MAX (MAX (role, segment), kernel)) >= UINT32_MAX / 2)
+      return ls_fail (error, LS_ERROR_LIMIT,
+                      "the jobs have more ranks or communicators than can be replayed together");
     sum->n_micro_batches = MAX (sum->n_micro_batches, p->n_micro_batches);
     sum->n_chunks = MAX (sum->n_chunks, p->n_chunks);
   }
@@ -417,10 +415,9 @@ check (const LsPlan *plan, const LsProgram *p, const GArray *stalls, guint *ret_
     i += s.n;
     if (seg->n_ops + 2 * s.n <= MAX_OPS)
       continue;
-    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                 "segment %s has %u ops and %u stalls; with two for each it may have %u", seg->name,
-                 seg->n_ops, s.n, MAX_OPS);
-    return FALSE;
+    return ls_fail (error, LS_ERROR_LIMIT,
+                    "segment %s has %u ops and %u stalls; with two for each it may have %u", seg->name,
+                    seg->n_ops, s.n, MAX_OPS);
   }
   return TRUE;
 }

@@ -355,16 +355,10 @@ find_slots (const LsPlan *plan, uint32_t role, uint32_t *seen, SlotUse ret_uses[
 }
 
 static gboolean
-is_bound (const LsBinding *b, uint32_t slot)
-{
-  return (ls_slot_is_peer (slot) ? b->peer[slot - LS_SLOT_PREV] : b->comm[slot]) != UINT32_MAX;
-}
-
-static gboolean
 check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use, Fault *fault)
 {
   const LsBinding b = ls_plan_binding (plan, rank);
-  if (!is_bound (&b, slot))
+  if ((ls_slot_is_peer (slot) ? b.peer[slot - LS_SLOT_PREV] : b.comm[slot]) == UINT32_MAX)
     return fail_at (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_names[slot].name);
   if (ls_slot_is_peer (slot))
     return TRUE;

@@ -499,12 +499,6 @@ tree_update (LsZbRun *run, uint32_t rank)
     tree_play (run, node);
 }
 
-static uint32_t
-tree_first (const LsZbRun *run)
-{
-  return run->job->p > 1 ? run->heap[1] : 0;
-}
-
 /* ---- one look ---- */
 
 typedef struct {
@@ -662,7 +656,7 @@ ls_zb_list (LsZbRun *run, const LsZbList *list, uint8_t *string)
   for (uint32_t node = job->p; --node > 0;)
     tree_play (run, node);
   while (n_left > 0) {
-    uint32_t r = tree_first (run);
+    uint32_t r = run->job->p > 1 ? run->heap[1] : 0;
     if (run->ranks[r].wake == INT64_MAX)
       return false;
     n_left -= step (run, list, r, string);

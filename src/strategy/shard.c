@@ -383,10 +383,9 @@ draw_sequences (Packer *p, uint64_t *state, GError **error)
   }
   if (p->n_documents <= MAX_DOCUMENTS)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-               "lengths: %u sequences of %u tokens hold more than %.3g documents of \"%s\"",
-               p->s->global_batch, p->s->seq, MAX_DOCUMENTS, p->s->docs.lengths);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_LIMIT,
+                  "lengths: %u sequences of %u tokens hold more than %.3g documents of \"%s\"",
+                  p->s->global_batch, p->s->seq, MAX_DOCUMENTS, p->s->docs.lengths);
 }
 
 /* --- which comes when ---------------------------------------------------------------------- */

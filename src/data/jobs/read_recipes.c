@@ -215,12 +215,6 @@ parse (Check *check, const cJSON *object, const char *key, const char *text)
   return e;
 }
 
-static bool
-has_copies (const LsRecipe *r)
-{
-  return r->operator_ == LS_RECIPE_FSDP || r->operator_ == LS_RECIPE_TP;
-}
-
 /* What a copy moves follows from the job. */
 static void
 check_copy (Check *check, const cJSON *node, const LsRecipeKernel *k)
@@ -255,7 +249,7 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
     check_core (check, node, k);
     return;
   }
-  if (has_copies (check->recipe)) {
+  if (check->recipe->operator_ == LS_RECIPE_FSDP || check->recipe->operator_ == LS_RECIPE_TP) {
     check_copy (check, node, k);
     return;
   }
@@ -323,12 +317,6 @@ has_bias (const LsRecipe *r)
       || r->operator_ == LS_RECIPE_MLP_ADD;
 }
 
-static bool
-is_of_mixer (const LsRecipe *r)
-{
-  return strchr (rules[r->operator_].sizes, 'N') != NULL;
-}
-
 /* Of products that are computed each by itself. */
 static void
 check_collectives (Check *check, const cJSON *object)
@@ -383,7 +371,7 @@ check_place (Check *check, const cJSON *object)
   if (r->loops && r->operator_ != LS_RECIPE_PERMUTE)
     complain (check, ls_json_at (object, "loops"), "%s does not say how experts run; expected it of permute",
               operator_name (r));
-  if (is_of_mixer (r) && r->models != LS_FOR_MAMBA2)
+  if (strchr (rules[r->operator_].sizes, 'N') && r->models != LS_FOR_MAMBA2)
     complain (check, object, "expected \"for\": \"mamba2\" of %s: of no other mixer kernels are listed",
               operator_name (r));
   if (r->n_widths > 0 && !ls_recipe_is_norm ((LsRecipeOperator) r->operator_))

@@ -114,19 +114,14 @@ read_action (const char *text, LsCell *cell)
   return false;
 }
 
-static const char *
-hint_for (const char *text)
-{
-  return strstr (text, "BW") ? "files from before late 2024 write BW for B and B for I" : NULL;
-}
-
 static void
 append_action (LsCellFile *f, guint rank, char *text, int column, bool is_paired)
 {
   LsCell cell = { .column = column, .is_paired = is_paired };
   if (!read_action (g_strstrip (text), &cell))
     ls_cell_complain (
-        f, rank, column, hint_for (text),
+        f, rank, column,
+        strstr (text, "BW") ? "files from before late 2024 write BW for B and B for I" : NULL,
         "expected STAGE, then F, B, I, W, SEND_F, RECV_F, SEND_B or RECV_B and a micro-batch, or UNSHARD, "
         "RESHARD or REDUCE_GRAD; got \"%s\"",
         text);

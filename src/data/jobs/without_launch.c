@@ -63,8 +63,7 @@ ls_emit_check_target (const char *target, GError **error)
 gboolean
 ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, WHY);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_UNSUPPORTED, "%s", WHY);
 }
 
 char *

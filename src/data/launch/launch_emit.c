@@ -53,9 +53,7 @@ ls_emit_check_target (const char *target, GError **error)
     return TRUE;
   g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
   g_autofree char *hint = ls_did_you_mean (target, ls_emit_targets ());
-  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--emit: expected one of %s; got \"%s\"%s", known, target,
-               hint);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_USAGE, "--emit: expected one of %s; got \"%s\"%s", known, target, hint);
 }
 
 /* The target, if its program has all of the job; NULL: *error is set. */

@@ -4,18 +4,12 @@
 
 #include "data/text/json_out.h"
 
-static bool
-is_key_char (char c)
-{
-  return g_ascii_isalnum (c) || strchr ("_.-/>*", c);
-}
-
 /* The '=' behind the key at p; NULL if there is none. */
 static const char *
 key_end (const char *p)
 {
   const char *end = p;
-  while (*end && is_key_char (*end))
+  while (*end && (g_ascii_isalnum (*end) || strchr ("_.-/>*", *end)))
     end++;
   return end > p && *end == '=' ? end : NULL;
 }

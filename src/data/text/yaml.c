@@ -312,12 +312,6 @@ has_no_nul (const Build *b, const yaml_event_t *e)
       || fault (b, e->start_mark, "a NUL byte in this text");
 }
 
-static cJSON *
-build_scalar (Build *b, const yaml_event_t *e)
-{
-  return has_no_nul (b, e) && count (b, 1, e->start_mark) ? scalar_node (e) : NULL;
-}
-
 /* Depth, nodes and bytes of a tree; stops counting beyond what may be. */
 static void
 measure (const cJSON *node, guint depth, guint *deepest, guint *n_nodes, gsize *n_bytes)
@@ -459,7 +453,7 @@ build_node (Build *b, const yaml_event_t *e, guint depth)
     return build_alias (b, e, depth);
   if (e->type == YAML_SCALAR_EVENT) {
     anchor = e->data.scalar.anchor;
-    node = build_scalar (b, e);
+    node = has_no_nul (b, e) && count (b, 1, e->start_mark) ? scalar_node (e) : NULL;
   } else if (e->type == YAML_SEQUENCE_START_EVENT) {
     anchor = e->data.sequence_start.anchor;
     node = build_container (b, e, e->data.sequence_start.tag, depth);

@@ -1,5 +1,6 @@
 #include <lockstep/error.h>
 
+#include "base/diag.h"
 #include "base/order.h"
 #include "exec/replay/state.h"
 
@@ -178,9 +179,8 @@ call_check (const LsCluster *cluster, const LsNccl *nccl, const LsCollRequest *r
   if (ls_coll_applies (cluster, nccl, request))
     return request->n <= 2 || ls_coll_check_size (cluster, nccl, request, network, error);
   g_autofree char *rule = error ? ls_coll_rule (request->algorithm) : NULL;
-  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s",
-               ls_coll_kind_name (request->kind), request->n, request->algorithm, rule ? rule : "");
-  return false;
+  return ls_fail (error, LS_ERROR_CONFLICT, "an %s over %u ranks by %s: it does %s",
+                  ls_coll_kind_name (request->kind), request->n, request->algorithm, rule ? rule : "");
 }
 
 const LsCollPlan *

@@ -6,8 +6,7 @@
  * costs no more than a look at some hundred ops. */
 #include <math.h>
 
-#include <lockstep/error.h>
-
+#include "base/diag.h"
 #include "exec/replay/state.h"
 
 #define LOOKS_PER_EVENT 256
@@ -218,12 +217,11 @@ check (const Call *calls, uint32_t step, Count asked, const char *what, uint32_t
       count (&moved, c->n_over[step & 1], c->n_over[step & 1] * c->key.bytes);
   if (moved.n == asked.n && moved.bytes == asked.bytes)
     return TRUE;
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "internal error: %s %u: %" G_GUINT64_FORMAT " bytes in %" G_GUINT64_FORMAT
-               " calls were asked for in step %u, %" G_GUINT64_FORMAT " bytes in %" G_GUINT64_FORMAT
-               " calls moved",
-               what, id, asked.bytes, asked.n, step, moved.bytes, moved.n);
-  return FALSE;
+  return ls_fail (error, LS_ERROR_FAILED,
+                  "internal error: %s %u: %" G_GUINT64_FORMAT " bytes in %" G_GUINT64_FORMAT
+                  " calls were asked for in step %u, %" G_GUINT64_FORMAT " bytes in %" G_GUINT64_FORMAT
+                  " calls moved",
+                  what, id, asked.bytes, asked.n, step, moved.bytes, moved.n);
 }
 
 /* All members make the same calls: those of the first count. */

@@ -422,17 +422,11 @@ take_operator (Build *b, Ipg *ipg, const LsOperator *o, const DpPass *p)
     take (b, ipg, o->params.numel[i], o->params.is_expert, p);
 }
 
-static uint64_t
-ipg_bytes (const Lower *l)
-{
-  return dp_grad_bytes (l, l->s->data.reduce_bucket) * (overlaps (l) ? 2 : 1);
-}
-
 static void
 ipg_buffer (Build *b, const DpPass *p, bool is_free)
 {
-  build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, BUFFER_IPG), LS_MEM_UNSHARDED, ipg_bytes (b->l),
-                is_free);
+  build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, BUFFER_IPG), LS_MEM_UNSHARDED,
+                dp_grad_bytes (b->l, b->l->s->data.reduce_bucket) * (overlaps (b->l) ? 2 : 1), is_free);
 }
 
 /* --- hooks ----------------------------------------------------------------------- */

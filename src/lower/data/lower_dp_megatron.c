@@ -35,17 +35,11 @@ is_sharded (const Lower *l)
   return l->s->zero_stage > 0;
 }
 
-/* Whole tensors are dealt out (lower_step.c): gradients are all-reduced. */
-static bool
-deals_tensors (const Lower *l)
-{
-  return l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS;
-}
-
+/* Whole tensors that are dealt out (lower_step.c) have their gradients all-reduced. */
 static bool
 scatters_gradients (const Lower *l)
 {
-  return is_sharded (l) && !deals_tensors (l);
+  return is_sharded (l) && l->s->opt.cut != LS_OPTIMIZER_CUT_TENSORS;
 }
 
 static bool

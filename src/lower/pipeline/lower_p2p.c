@@ -339,12 +339,6 @@ part_op_time (const LsLowerCosts *costs, const LsPartOp *op, const LsKernel *ker
   return costs ? costs->kernel (k, costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);
 }
 
-static bool
-is_exchange (const LsOp *op)
-{
-  return op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL;
-}
-
 static LsTime
 sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
 {
@@ -355,7 +349,7 @@ sum_of_pass (Lower *l, const Chunk *c, LsActionType pass, bool only_exchanges)
   for (guint i = 0; i < b.ops->len; i++) {
     const LsOp *op = &g_array_index (b.ops, LsOp, i);
     const LsPartOp alone = part_op (op);
-    if (!only_exchanges || is_exchange (op))
+    if (!only_exchanges || (op->stream == LS_STREAM_EP && op->coll == LS_COLL_ALL_TO_ALL))
       sum += part_op_time (l->costs, &alone, (const LsKernel *) (gpointer) l->kernels->data);
   }
   build_clear (&b);
