@@ -396,6 +396,9 @@ static char *
 whence_unsaid (const Job *j, const Row *row)
 {
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
+  if (row->value == vocabulary && has_whole_vocabulary (j) && j->spec->from
+      && is_inferred (j->spec->from, "vocab"))
+    return g_strdup (INFERRED);
   if (is_of_software (j, knob))
     return g_strdup_printf ("%s's default", j->spec->software->program);
   if (strcmp (row->knob, "seq") == 0 && j->spec->from && ls_json_doc_at (j->spec->from->model, "seq"))
@@ -437,8 +440,8 @@ assumption_clear (gpointer data)
   g_free (a->words);
 }
 
-static GArray *
-assumptions_new (void)
+GArray *
+ls_assumptions_empty (void)
 {
   GArray *all = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
   g_array_set_clear_func (all, assumption_clear);
@@ -497,7 +500,7 @@ ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrateg
                     const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
 {
   const Job j = { spec, model, strategy, chosen, data };
-  GArray *all = assumptions_new ();
+  GArray *all = ls_assumptions_empty ();
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     add_row (all, &j, &rows[i]);
   return all;
@@ -654,7 +657,7 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHa
                          const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
 {
   const Job j = { spec, &r->model, &r->strategy, chosen, data };
-  GArray *all = assumptions_new ();
+  GArray *all = ls_assumptions_empty ();
   for (const LsField *f = ls_strategy_fields; f->key && !r->trace; f++)
     if (!f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME
         && !is_of_other_chips (hardware, f->key) && (ls_job_says (spec, f->key) || !has_no_other (&j, f)))
@@ -685,7 +688,7 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
                     const char *instead)
 {
   if (!*all)
-    *all = assumptions_new ();
+    *all = ls_assumptions_empty ();
   LsAssumption a
       = { .key = key,
           .value = value,

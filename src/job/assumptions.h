@@ -31,6 +31,8 @@ typedef struct {
   bool says_instead; /* in the sentence too, where it is not given                     */
 } LsAssumption;
 
+GArray *ls_assumptions_empty (void); /* of LsAssumption, which it owns */
+
 /* Of a job whose strategy is resolved: LsAssumption, a new array that owns its rows. chosen: whence a knob is
  * that somebody else than the spec has set, static, or NULL; may be NULL. */
 GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,

@@ -58,12 +58,6 @@ software_clear (gpointer software)
   ls_software_clear (software);
 }
 
-static void
-from_clear (gpointer from)
-{
-  ls_import_clear (from);
-}
-
 void
 ls_job_spec_clear (LsJobSpec *spec)
 {
@@ -75,8 +69,7 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->order);
   g_free (spec->residuals);
   g_free (spec->strategy_knob);
-  if (spec->from)
-    g_atomic_rc_box_release_full (spec->from, from_clear);
+  ls_import_unref (spec->from);
   ls_measured_clear (&spec->measured);
   ls_slow_clear (&spec->slow);
   ls_strategy_clear (&spec->strategy);
@@ -362,8 +355,7 @@ ls_job_spec_take_import (LsJobSpec *spec, LsImported *from, LsDiagList *diags)
   const char *software = its_software (from->strategy);
   if (!spec->strategy_knob)
     spec->strategy_knob = g_strdup ("from");
-  if (spec->from)
-    g_atomic_rc_box_release_full (spec->from, from_clear);
+  ls_import_unref (spec->from);
   spec->from = g_atomic_rc_box_dup (sizeof *from, from);
   spec->software_is_from = !spec->software && software;
   return (!spec->software_is_from || set_software (spec, software, false, diags)) && take_from (spec, diags);

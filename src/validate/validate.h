@@ -16,7 +16,7 @@
 #include "analysis/interval.h"
 #include "base/team.h"
 #include "exec/run.h"
-#include "job/hardware.h"
+#include "job/job.h"
 #include "job/sensitivity_scale.h"
 #include "strategy/strategy.h"
 
@@ -214,12 +214,12 @@ void ls_ablated_clear (LsAblated *a);
 /* --- a validation ------------------------------------------------------------------------------------- */
 
 typedef struct {
-  const char *const *paths; /* of tables and logs: job/job_cases.h */
-  const char *cluster;      /* of logs; NULL: there are none       */
-  const char *split;        /* NULL: all           */
-  const char *only;         /* regex on id, or NULL */
-  guint n_threads;          /* 0: one per processor */
-  const LsRunOptions *options;
+  const char *const *paths;  /* of tables and logs: job/job_cases.h */
+  const char *cluster;       /* of logs; NULL: there are none       */
+  const char *split;         /* NULL: all           */
+  const char *only;          /* regex on id, or NULL */
+  guint n_threads;           /* 0: one per processor */
+  const LsJobSpec *job;      /* of all rows, besides what they say: how they are simulated */
   const char *const *assume; /* knobs of the strategy, host costs: "key=value"; or NULL */
   bool ablate;               /* simulate all rows again with each mechanism off */
   bool with_coverage;        /* of intervals (analysis/interval.h)           */

@@ -476,7 +476,7 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
     skip (x, "the cluster is not known");
     return;
   }
-  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster);
+  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster, NULL);
   if (!machine->hardware) {
     skip (x, machine->reason);
     return;
@@ -627,7 +627,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   if (run->rows->len > 0) {
     const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
     bool is_one = g_hash_table_size (machines) == 1;
-    assume (run, spec, is_one ? ls_named_hardware (machines, first->cluster)->hardware : NULL, first);
+    assume (run, spec, is_one ? ls_named_hardware (machines, first->cluster, NULL)->hardware : NULL, first);
     return TRUE;
   }
   g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */

@@ -22,6 +22,19 @@ ls_import_clear (LsImported *import)
   *import = (LsImported) { 0 };
 }
 
+static void
+clear (gpointer import)
+{
+  ls_import_clear (import);
+}
+
+void
+ls_import_unref (gpointer import)
+{
+  if (import)
+    g_atomic_rc_box_release_full (import, clear);
+}
+
 /* --- remarks ----------------------------------------------------------------------------------------- */
 
 const LsRemark *
