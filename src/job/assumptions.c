@@ -594,47 +594,68 @@ is_of_other_chips (const LsHardware *hardware, const char *knob)
       || (!t->has_nccl && g_str_has_suffix (knob, "_max_ctas"));
 }
 
-/* Whose times kernels and messages have. */
+/* What to type stands in JSON alone, and in the sentence only what nobody gives. */
 static void
-add_tables (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, uint32_t n_ranks, bool has_words)
+add_brief (GArray **all, const char *key, char *value, const char *words, const char *why,
+           const char *instead)
 {
+  ls_assumptions_add (all, key, value, why ? words : NULL, why, instead);
+  g_array_index (*all, LsAssumption, (*all)->len - 1).says_instead = false;
+}
+
+/* What a cluster's file says. */
+typedef struct {
+  bool holds;
+  const char *key, *path, *kind, *words; /* path, kind: as it is typed, "gpu.reserved" and "SIZE" */
+  char *value;                           /* owned */
+} FileRow;
+
+static void
+add_of_file (GArray **all, const LsJobSpec *spec, const LsClusterSpec *c, const FileRow *of, guint n)
+{
+  const char *name = ls_json_is_given (spec->cluster) ? c->name : spec->cluster;
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
+                    *changed = ls_override_add (name, change),
+                    *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
+    bool is_given = ls_override_changes (spec->cluster, of[i].path, "");
+    if (of[i].holds)
+      add_brief (all, of[i].key, g_steal_pointer (&value), of[i].words,
+                 is_given ? NULL : "the cluster's file", instead);
+  }
+}
+
+void
+ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, uint32_t n_ranks)
+{
+  const LsClusterSpec *c = &hardware->spec;
   const char *file = "the accelerator's file";
+  const FileRow clocks = {
+    n_ranks > 1 && c->gpu.clock_spread > 0,     "clock_spread", "gpu.clock_spread", "S", "clock spread %s",
+    g_strdup_printf ("%g", c->gpu.clock_spread)
+  };
   if (hardware->calibration.name)
-    ls_assumptions_add (all, "gpu_calibration", g_strdup (hardware->calibration.name),
-                        has_words ? "times of %s" : NULL, spec->gpu_calibration ? NULL : file,
-                        "--gpu-calibration NAME|FILE");
-  if (n_ranks > 1 && hardware->nccl.name && ls_cluster_traits (&hardware->spec)->has_nccl)
-    ls_assumptions_add (all, "nccl", g_strdup (hardware->nccl.name), has_words ? "messages of %s" : NULL,
-                        spec->nccl ? NULL : file, "--nccl NAME|FILE");
+    add_brief (all, "gpu_calibration", g_strdup (hardware->calibration.name), "times of kernels of %s",
+               spec->gpu_calibration ? NULL : file, "--gpu-calibration NAME|FILE");
+  if (n_ranks > 1 && hardware->nccl.name && ls_cluster_traits (c)->has_nccl)
+    add_brief (all, "nccl", g_strdup (hardware->nccl.name), "messages of %s", spec->nccl ? NULL : file,
+               "--nccl NAME|FILE");
+  add_of_file (all, spec, c, &clocks, 1);
 }
 
 /* What else a cluster's file says that some jobs rest on. */
 static void
 add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsClusterSpec *c)
 {
-  const struct {
-    bool holds;
-    const char *key, *path, *kind; /* as it is typed, "gpu.reserved" and "SIZE" */
-    char *value;
-  } of[] = {
-    { r->plan->n_ranks > 1 && c->gpu.clock_spread > 0, "clock_spread", "gpu.clock_spread", "S",
-      g_strdup_printf ("%g", c->gpu.clock_spread) },
-    { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", ls_format_bytes (c->gpu.reserved_bytes) },
-    { c->network.routing == LS_ROUTING_ECMP, "fabric_seed", "fabric.seed", "N",
+  const FileRow of[] = {
+    { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", NULL,
+      ls_format_bytes (c->gpu.reserved_bytes) },
+    { c->network.routing == LS_ROUTING_ECMP, "fabric_seed", "fabric.seed", "N", NULL,
       g_strdup_printf ("%u", c->network.seed) },
-    { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE",
+    { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE", NULL,
       ls_format_rate (c->server.cpu_memory.bandwidth_bytes_per_s) },
   };
-  const char *name = ls_json_is_given (spec->cluster) ? c->name : spec->cluster;
-  for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
-    g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
-                    *changed = ls_override_add (name, change),
-                    *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
-    bool is_given = ls_override_changes (spec->cluster, of[i].path, "");
-    if (of[i].holds)
-      ls_assumptions_add (&all, of[i].key, g_steal_pointer (&value), NULL,
-                          is_given ? NULL : "the cluster's file", instead);
-  }
+  add_of_file (&all, spec, c, of, G_N_ELEMENTS (of));
 }
 
 /* How it is simulated, and memory counted. */
@@ -666,21 +687,9 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHa
           &(const Row) {
               .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL, .is_usual = true });
   add_host (all, spec, r, hardware);
-  if (r->model.name)
-    add_tables (&all, spec, hardware, r->plan->n_ranks, false);
   add_of_cluster (all, spec, r, &hardware->spec);
   add_views (all, spec, hardware);
   return all;
-}
-
-void
-ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
-                             const LsHardware *hardware)
-{
-  add_tables (all, spec, hardware, r->plan->n_ranks, true);
-  if (!spec->headroom.is_set)
-    ls_assumptions_add (all, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
-                        "the trace says no program", "--headroom SIZE");
 }
 
 void

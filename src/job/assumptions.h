@@ -44,10 +44,9 @@ GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, co
                                  const char *(*chosen) (const char *knob, gconstpointer data),
                                  gconstpointer data);
 
-/* Adds what a trace rests on that knows no model: tables, and whose headroom it has. *all NULL: a new array.
- */
-void ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
-                                  const LsHardware *hardware);
+/* Adds whose times kernels and messages have, and how far clocks differ. *all NULL: a new array. */
+void ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware *hardware,
+                               uint32_t n_ranks);
 
 /* Adds which chips or trays of a built cluster a job has, where nobody says. command: what has options for
  * another one, "lockstep run ", or "". *all NULL: a new array. */

@@ -401,6 +401,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
     ls_idle_notes (spec, r, hardware, notes);
   ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
+  ls_assumptions_add_times (&r->assumptions, spec, hardware, r->plan->n_ranks);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   assume_micro_batches (r);
   if (!spec->no_notes)
@@ -610,8 +611,10 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace, NULL);
-  else
-    ls_assumptions_add_of_trace (&r->assumptions, spec, r, hardware);
+  else if (!spec->headroom.is_set)
+    ls_assumptions_add (&r->assumptions, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
+                        "the trace says no program", "--headroom SIZE");
+  ls_assumptions_add_times (&r->assumptions, spec, hardware, r->plan->n_ranks);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);

@@ -376,6 +376,7 @@ describe_rest (LsSweepRun *x, const LsSweepRow *first)
   LsPoint p;
   ls_space_point (&x->spec->space, first->index, &p);
   const LsCluster *cluster = candidate_cluster (x, &p);
+  ls_assumptions_add_times (&x->report.assumptions, &x->spec->job, x->hardware, first->strategy.gpus);
   ls_assumptions_add_place (&x->report.assumptions, &cluster->spec, x->spec->job.segment > 0,
                             "lockstep run ");
   g_autoptr (LsJobResult) r = ls_job_prepare_on (&x->model, x->hardware, cluster, &first->strategy, NULL);
