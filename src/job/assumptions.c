@@ -142,24 +142,12 @@ moments (const Job *j)
                                         : g_strdup_printf ("%s, %s", first, second);
 }
 
-static char *
-attention (const Job *j)
-{
-  return ls_model_n_attention_layers (j->model) == 0 ? NULL : knob_text (j, "attention");
-}
-
 /* Of a file of others, what it leaves to its class cannot be told apart from what it says. */
 static char *
 of_model (const Job *j)
 {
   bool is_theirs = j->model->source && g_str_has_prefix (j->model->source, LS_HF_SOURCE);
   return g_strdup (is_theirs ? "the model's file or class" : "the model's");
-}
-
-static char *
-expert_load (const Job *j)
-{
-  return j->model->moe.n_experts == 0 ? NULL : g_strdup (j->s->experts.load ? j->s->experts.load : "even");
 }
 
 static bool
@@ -192,34 +180,12 @@ software (const Job *j)
   return g_strdup (j->s->program.software);
 }
 
-static char *
-gpus (const Job *j)
-{
-  return g_strdup_printf ("%u", j->s->gpus);
-}
-
 /* Of a cluster's file of several nodes all are used. */
 static char *
 gpus_rule (const Job *j)
 {
   return g_strdup (j->s->gpus > j->s->tp * j->s->pp * j->s->cp ? "all of the cluster's file"
                                                                : "one copy of the model");
-}
-
-/* A single copy has nothing to divide. */
-static char *
-zero (const Job *j)
-{
-  return j->s->dp_kind == LS_DP_NONE ? NULL : knob_text (j, "zero");
-}
-
-/* Of flash attention there are several. */
-static char *
-attention_kernel (const Job *j)
-{
-  bool has_attention = ls_model_n_attention_layers (j->model) > 0;
-  return has_attention && j->s->use.attention == LS_ATTENTION_FLASH ? knob_text (j, "attention_kernel")
-                                                                    : NULL;
 }
 
 static bool
@@ -263,18 +229,12 @@ expert_degree (const Job *j)
   return j->s->ep == 1 ? NULL : knob_text (j, "etp");
 }
 
-static char *
-bucket_view (const Job *j)
-{
-  return j->s->dp_kind == LS_DP_DDP ? knob_text (j, "bucket_view") : NULL;
-}
-
 static const Row rows[] = {
-  { "gpus", "gpus", gpus, "--gpus %s", NULL, gpus_rule, true },
+  { "gpus", "gpus", NULL, "--gpus %s", NULL, gpus_rule, true },
   { "seq", "seq", NULL, "sequences of %s", NULL, of_model },
   { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule, .unit = "sequences" },
   { "micro_batch", "micro_batch", NULL, "micro-batch %s", "by default", NULL, true },
-  { "zero", "zero", zero, "ZeRO %s", "by default", NULL, true },
+  { "zero", "zero", NULL, "ZeRO %s", "by default", NULL, true },
   { "recompute", "recompute", NULL, "recomputation %s", "by default", NULL, true },
   { "dp_kind", "dp_kind", backend, "gradients reduced as by %s", "by --zero and the accelerator" },
   { "dtype", "dtype" },
@@ -285,15 +245,15 @@ static const Row rows[] = {
   { "moments", "moment_dtype", moments },
   { "optimizer", "optimizer", NULL, "optimizer %s" },
   { "lora", "lora_modules", adapters, "adapters %s", "by default" },
-  { "attention", "attention", attention, "attention %s", NULL, of_model },
+  { "attention", "attention", NULL, "attention %s", NULL, of_model },
   { "lengths", "lengths", NULL, "documents of %s", .is_quiet = has_whole_sequences },
   { "lengths_draw", "lengths_draw", NULL, "drawn %s", "by default", NULL, true },
   { "lengths_seed", "lengths_seed", NULL, "seed %s", "by default", NULL, true },
   { "lengths_balance", "lengths_balance", NULL, "balance %s", "by default", NULL, true },
-  { "expert_load", "expert_load", expert_load, "load of experts %s" },
+  { "expert_load", "expert_load", NULL, "load of experts %s", .is_usual = true },
   { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s", .unit = "what it is a multiple of",
     .is_quiet = has_whole_vocabulary },
-  { "attention_kernel", "attention_kernel", attention_kernel, "attention kernel %s",
+  { "attention_kernel", "attention_kernel", NULL, "attention kernel %s",
     "as the accelerator's file times attention" },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
@@ -305,7 +265,7 @@ static const Row rows[] = {
   { "dispatcher", "dispatcher", NULL, "dispatcher %s", NULL, NULL, true },
   { "etp", "etp", expert_degree, "etp %s", "as tp", NULL, true },
   { "offload_to", "offload_to", NULL, "offload to %s", NULL, NULL, true },
-  { "bucket_view", "bucket_view", bucket_view, "bucket views", NULL, NULL, true },
+  { "bucket_view", "bucket_view", NULL, "bucket views", NULL, NULL, true },
   { "software", NULL, software, "software %s", "none was named" },
 };
 
