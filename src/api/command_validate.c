@@ -101,14 +101,6 @@ check_simulated (const LsScores *scores, GError **error)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-/* A table has one column for what is predicted. */
-static gboolean
-check_network (const LsJobSpec *spec, GError **error)
-{
-  return spec->network != LS_JOB_NETWORK_ALL
-      || ls_request_refuse ("--network all is for lockstep run; expected flow, alphabeta or step", error);
-}
-
 static LsValidationRun *
 validate (const LsRequest *r, GError **error)
 {
@@ -128,7 +120,7 @@ validate (const LsRequest *r, GError **error)
     .team = ls_request_team (r),
   };
   bool ok = ls_request_threads (r, &spec.n_threads, error) && ls_request_job (r, &job, error)
-      && ls_request_set_own (r, ls_request_set_knob, &job, error) && check_network (&job, error);
+      && ls_request_set_own (r, ls_request_set_knob, &job, error);
   LsValidationRun *made = ok ? ls_validate (&spec, error) : NULL;
   ls_job_spec_clear (&job);
   return made;

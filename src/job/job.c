@@ -143,9 +143,9 @@ settle (LsJobResult *r, const LsHardware *hardware, GError **error)
       && ls_hardware_check_parts (hardware, r->cluster, &r->strategy, error);
 }
 
-LsJobResult *
-ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
-               GError **error)
+static LsJobResult *
+settle_new (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+            GError **error)
 {
   g_autoptr (LsJobResult) r = result_new (model, strategy);
   r->cluster = ls_job_build_cluster (&r->strategy, hardware, n_nodes, error);
@@ -165,7 +165,7 @@ ls_job_settle_beside (const LsJobResult *job, const LsHardware *hardware, uint32
                       const LsStrategy *strategy, GError **error)
 {
   if (!has_same_cluster (job, strategy))
-    return ls_job_settle (&job->model, hardware, n_nodes, strategy, error);
+    return settle_new (&job->model, hardware, n_nodes, strategy, error);
   g_autoptr (LsJobResult) r = result_new (&job->model, strategy);
   r->cluster = job->cluster;
   r->cluster_is_lent = true;
@@ -193,7 +193,7 @@ static LsJobResult *
 prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
          const char *order, GError **error)
 {
-  g_autoptr (LsJobResult) r = ls_job_settle (model, hardware, n_nodes, strategy, error);
+  g_autoptr (LsJobResult) r = settle_new (model, hardware, n_nodes, strategy, error);
   return r && lower (r, hardware, order, error) ? g_steal_pointer (&r) : NULL;
 }
 
@@ -432,9 +432,7 @@ add_headroom (const LsJobSpec *spec, LsJobResult *r)
 static LsJobResult *
 run_one (const LsJobSpec *spec, GError **error)
 {
-  LsRunOptions options;
-  if (!ls_job_spec_options (spec, &options, error))
-    return NULL;
+  const LsRunOptions options = ls_job_spec_options (spec);
   LsJobResult *r = ls_job_spec_prepare (spec, error);
   r = ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
   if (r)
@@ -443,24 +441,22 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_schedule (r);
     ls_job_note_kernels (spec, r);
     ls_job_note_retries (spec, r);
-    if (r->notes) {
-      const LsClusterSpec *c = &r->cluster->spec;
-      bool is_across = ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
-      ls_note_network (c, spec->cluster, is_across, spec->nccl, r->notes);
-      ls_cluster_doubts (c, r->notes);
-      ls_job_note_nodes (spec, r);
-      ls_job_note_program (spec, r);
-      ls_note_nccl (spec->nccl, r->hardware, r->notes);
-      ls_job_note_calibration (spec, r);
-      ls_job_note_drawn_speeds (spec, r);
-      if (r->guessed_share > 0) /* of a trace times may be recorded */
-        ls_note_roofline (r->hardware, r->notes);
-      ls_note_optimizer (&r->strategy, r->notes);
-      ls_note_adapters (&r->strategy, &r->model, r->notes);
-      ls_note_positions (&r->strategy, &r->model, r->notes);
-      ls_note_documents (&r->strategy, &r->model, r->notes);
-      ls_note_drops (&r->strategy, &r->model, r->notes);
-    }
+    const LsClusterSpec *c = &r->cluster->spec;
+    bool is_across = ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
+    ls_note_network (c, spec->cluster, is_across, spec->nccl, r->notes);
+    ls_cluster_doubts (c, r->notes);
+    ls_job_note_nodes (spec, r);
+    ls_job_note_program (spec, r);
+    ls_note_nccl (spec->nccl, r->hardware, r->notes);
+    ls_job_note_calibration (spec, r);
+    ls_job_note_drawn_speeds (spec, r);
+    if (r->guessed_share > 0) /* of a trace times may be recorded */
+      ls_note_roofline (r->hardware, r->notes);
+    ls_note_optimizer (&r->strategy, r->notes);
+    ls_note_adapters (&r->strategy, &r->model, r->notes);
+    ls_note_positions (&r->strategy, &r->model, r->notes);
+    ls_note_documents (&r->strategy, &r->model, r->notes);
+    ls_note_drops (&r->strategy, &r->model, r->notes);
   }
   return r;
 }

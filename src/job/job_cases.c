@@ -28,12 +28,6 @@ is_table (const char *text)
 
 /* --- a log ---------------------------------------------------------------------------------------- */
 
-static bool
-ask (LsJobSpec *spec, const char *path, const char *cluster, LsDiagList *diags)
-{
-  return ls_job_spec_set (spec, "from", path, diags) && ls_job_spec_set (spec, "cluster", cluster, diags);
-}
-
 static void
 add_said (LsCase *c, GHashTable *said)
 {
@@ -64,7 +58,8 @@ take_log (LsCase *c, const char *path, LsDiagList *diags)
 {
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  bool ok = ask (&spec, path, c->cluster, diags);
+  bool ok
+      = ls_job_spec_set (&spec, "from", path, diags) && ls_job_spec_set (&spec, "cluster", c->cluster, diags);
   if (ok && spec.from->measured.step_s <= 0) {
     ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
                  "it times no step: nothing is measured");
@@ -94,15 +89,6 @@ id_of (const char *path)
   return name;
 }
 
-/* The first of what is wrong, in a line, without its place. */
-static char *
-first_of (const LsDiagList *diags)
-{
-  g_autofree char *text = ls_diag_list_format (diags);
-  const char *mark = strstr (text, "error: "), *from = mark ? mark + strlen ("error: ") : text;
-  return g_strndup (from, strcspn (from, "\n"));
-}
-
 static LsCase *
 case_of_log (const char *path, const char *cluster, LsDiagList *diags)
 {
@@ -113,8 +99,10 @@ case_of_log (const char *path, const char *cluster, LsDiagList *diags)
   g_free (c->cluster);
   c->cluster = g_strdup (cluster);
   c->family = g_strdup ("logs");
-  if (!take_log (c, path, diags))
-    c->wrong = first_of (diags);
+  if (!take_log (c, path, diags)) {
+    g_autofree char *text = ls_diag_list_format (diags);
+    c->wrong = ls_first_line (text);
+  }
   return c;
 }
 
@@ -265,10 +253,9 @@ add_file (Load *l, const char *path, LsDiagList *diags)
   g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, none);
   if (text)
     g_checksum_update (l->sum, (const guchar *) text, (gssize) n);
-  if (text && !is_table (text) && !g_str_has_suffix (path, ".csv"))
+  bool is_log = text ? !is_table (text) : l->cluster != NULL; /* "mine.log:gpus=8" */
+  if (is_log && !g_str_has_suffix (path, ".csv"))
     add_log (l, path, diags);
-  else if (!text && !g_str_has_suffix (path, ".csv") && l->cluster)
-    add_log (l, path, diags); /* "mine.log:gpus=8" */
   else
     add_table (l, path, diags);
 }
@@ -410,10 +397,8 @@ take_open (const LsCase *c, GArray **rows)
 static LsJobResult *
 run_table (const LsCase *c, const LsJobSpec *spec, const LsHardware *hardware, GError **error)
 {
-  LsRunOptions options;
-  LsJobResult *r = ls_job_spec_options (spec, &options, error)
-      ? ls_job_prepare (&c->model, hardware, 0, &c->strategy, error)
-      : NULL;
+  LsRunOptions options = ls_job_spec_options (spec);
+  LsJobResult *r = ls_job_prepare (&c->model, hardware, 0, &c->strategy, error);
   if (!r)
     return NULL;
   options.no_spans = options.steady = true;

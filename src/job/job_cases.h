@@ -25,8 +25,9 @@ gboolean ls_job_cases_check_cluster (const GPtrArray *cases, const char *cluster
 /* Names in rows, char * of the cases, each once in their order, with a NULL behind them. */
 typedef enum {
   LS_CASES_CLUSTERS, /* that followed from the hardware of a row */
-  LS_CASES_FACTS,  /* families of rows of which the file of their software knows more than their tables say */
-  LS_CASES_IGNORED /* columns of tables that nothing reads */
+  LS_CASES_FACTS, /* families of rows of which the file of their software knows more than their tables say */
+  LS_CASES_IGNORED, /* columns of tables that nothing reads */
+  LS_N_CASE_NAMES
 } LsCaseNames;
 GPtrArray *ls_job_cases_names (const GPtrArray *cases, LsCaseNames which);
 

@@ -476,15 +476,15 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
   return TRUE;
 }
 
-gboolean
-ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error)
+LsRunOptions
+ls_job_spec_options (const LsJobSpec *spec)
 {
-  *ret_options = spec->options;
-  ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
-  ret_options->network = spec->network == LS_JOB_NETWORK_STEP ? LS_NETWORK_STEP
-      : spec->network == LS_JOB_NETWORK_ALPHABETA             ? LS_NETWORK_ALPHABETA
-                                                              : LS_NETWORK_FLOW;
-  return TRUE;
+  LsRunOptions options = spec->options;
+  options.stragglers = spec->slow.ranks ? &spec->slow : NULL;
+  options.network = spec->network == LS_JOB_NETWORK_STEP ? LS_NETWORK_STEP
+      : spec->network == LS_JOB_NETWORK_ALPHABETA        ? LS_NETWORK_ALPHABETA
+                                                         : LS_NETWORK_FLOW;
+  return options;
 }
 
 /* --- a change to a job, as the options that make it ---------------------------------------------- */

@@ -7,7 +7,6 @@
 #include "analysis/interval.h"
 #include "base/team.h"
 #include "data/jobs/job_files.h"
-#include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
 
@@ -49,9 +48,8 @@ ls_validation_run_free (LsValidationRun *v)
   g_hash_table_unref (v->hardware);
   g_ptr_array_unref (v->chosen);
   g_clear_pointer (&v->cases, g_ptr_array_unref);
-  g_free ((gpointer) v->scores.own_knobs);
-  g_free ((gpointer) v->scores.by_hardware);
-  g_free ((gpointer) v->scores.ignored);
+  for (LsCaseNames n = 0; n < LS_N_CASE_NAMES; n++)
+    g_free ((gpointer) v->scores.names[n]);
   g_strfreev ((char **) v->scores.assumed);
   g_free (v);
 }
@@ -343,10 +341,9 @@ score (LsValidationRun *v)
   v->scores.rows = v->rows;
   v->scores.n_refusals = v->refusals->len;
   v->scores.refusals = (const LsRefusal *) (gpointer) v->refusals->data;
-  v->scores.own_knobs = (gpointer) g_ptr_array_free (ls_job_cases_names (v->chosen, LS_CASES_FACTS), FALSE);
-  v->scores.by_hardware
-      = (gpointer) g_ptr_array_free (ls_job_cases_names (v->chosen, LS_CASES_CLUSTERS), FALSE);
-  v->scores.ignored = (gpointer) g_ptr_array_free (ls_job_cases_names (v->cases, LS_CASES_IGNORED), FALSE);
+  for (LsCaseNames n = 0; n < LS_N_CASE_NAMES; n++)
+    v->scores.names[n] = (gpointer) g_ptr_array_free (
+        ls_job_cases_names (n == LS_CASES_IGNORED ? v->cases : v->chosen, n), FALSE);
   v->scores.cases = v->chosen;
   v->scores.rest = ls_job_cases_rest (v->chosen);
 }
@@ -379,9 +376,9 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   if (spec->only && !only)
     return ls_fail_null (error, LS_ERROR_USAGE, "--only: expected a regular expression; got \"%s\"",
                          spec->only);
-  if (!ls_job_spec_options (v->job, &v->options, error) || !read_cases (v, spec, error)
-      || !choose (v, spec, only, error))
+  if (!read_cases (v, spec, error) || !choose (v, spec, only, error))
     return NULL;
+  v->options = ls_job_spec_options (v->job);
   v->options.no_spans = v->options.steady = true;
   v->scores.assumed = (gpointer) g_strdupv ((char **) spec->assume);
   if (!assume (v, error))

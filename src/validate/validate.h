@@ -16,7 +16,7 @@
 #include "analysis/interval.h"
 #include "base/team.h"
 #include "exec/run.h"
-#include "job/job.h"
+#include "job/job_cases.h"
 #include "job/sensitivity_scale.h"
 #include "strategy/strategy.h"
 
@@ -101,14 +101,11 @@ typedef struct {
   const LsRefusal *refusals; /* most rows first */
   guint n_ablations;         /* 0: not asked for */
   LsAblationScore *ablations;
-  const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
-  const char *const
-      *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
-  const char *const *by_hardware; /* clusters of rows that name none, NULL-terminated, or NULL */
-  const char *const *ignored;     /* columns that nothing reads, likewise */
-  const GPtrArray *cases;         /* LsCase of the rows, which say what each rests on */
-  const char *rest;               /* what all rest on, in words; "": nothing */
-  const LsCoverage *coverage;     /* NULL: not asked for */
+  const char *const *assumed;                /* "knob=value" set for every row, NULL-terminated, or NULL */
+  const char *const *names[LS_N_CASE_NAMES]; /* as ls_job_cases_names(), NULL-terminated */
+  const GPtrArray *cases;                    /* LsCase of the rows, which say what each rests on */
+  const char *rest;                          /* what all rest on, in words; "": nothing */
+  const LsCoverage *coverage;                /* NULL: not asked for */
 } LsScores;
 
 /* --- refusals --------------------------------------------------------------------------------------- */

@@ -7,8 +7,9 @@
 #include "data/text/field.h"
 
 void
-ls_import_clear (LsImported *import)
+ls_import_clear (gpointer data)
 {
+  LsImported *import = data;
   if (!import || !import->name)
     return;
   g_free (import->name);
@@ -22,17 +23,11 @@ ls_import_clear (LsImported *import)
   *import = (LsImported) { 0 };
 }
 
-static void
-clear (gpointer import)
-{
-  ls_import_clear (import);
-}
-
 void
 ls_import_unref (gpointer import)
 {
   if (import)
-    g_atomic_rc_box_release_full (import, clear);
+    g_atomic_rc_box_release_full (import, ls_import_clear);
 }
 
 /* --- remarks ----------------------------------------------------------------------------------------- */
