@@ -101,46 +101,29 @@ check_simulated (const LsScores *scores, GError **error)
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-/* A table has one column for what is predicted. */
-static gboolean
-check_network (const LsJobSpec *spec, GError **error)
-{
-  return spec->network != LS_JOB_NETWORK_ALL
-      || ls_request_refuse ("--network all is for lockstep run; expected flow, alphabeta or step", error);
-}
-
-/* The options of a run, checked as those of a job are. */
-static gboolean
-read_options (const LsRequest *r, LsRunOptions *ret_options, GError **error)
-{
-  LsJobSpec spec;
-  gboolean ok = ls_request_job (r, &spec, error) && ls_request_set_own (r, ls_request_set_knob, &spec, error)
-      && check_network (&spec, error) && ls_job_spec_options (&spec, ret_options, error);
-  ls_job_spec_clear (&spec);
-  return ok;
-}
-
 static LsValidationRun *
 validate (const LsRequest *r, GError **error)
 {
   g_autofree const char **paths = ls_request_paths (r, "cases", "from"),
                         **assume = ls_request_texts (r, "assume");
-  LsRunOptions options;
+  LsJobSpec job;
   LsValidateSpec spec = {
     .paths = paths,
     .cluster = ls_request_text (r, "cluster"),
     .split = ls_request_text (r, "split"),
     .only = ls_request_text (r, "only"),
-    .options = &options,
+    .job = &job,
     .assume = assume,
     .ablate = ls_request_is_on (r, "ablate"),
     .with_coverage = ls_request_has_any (r, of_coverage),
     .progress = ls_request_progress (r),
     .team = ls_request_team (r),
   };
-  if (!ls_request_threads (r, &spec.n_threads, error) || !read_options (r, &options, error))
-    return NULL;
-  return ls_validate (&spec, error);
+  bool ok = ls_request_threads (r, &spec.n_threads, error) && ls_request_job (r, &job, error)
+      && ls_request_set_own (r, ls_request_set_knob, &job, error);
+  LsValidationRun *made = ok ? ls_validate (&spec, error) : NULL;
+  ls_job_spec_clear (&job);
+  return made;
 }
 
 gboolean

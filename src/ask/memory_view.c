@@ -63,9 +63,7 @@ candidate_new (const LsJobSpec *spec, LsChange *change, char *last, int64_t limi
 static void
 estimate (Candidate *c, const LsJobSpec *changed, const LsJobResult *r)
 {
-  LsRunOptions options;
-  if (!ls_job_spec_options (changed, &options, NULL))
-    return;
+  const LsRunOptions options = ls_job_spec_options (changed);
   LsMemoryInput in = ls_job_result_memory_input (r, r->hardware, &options.memory);
   in.options.allocator = LS_MEMORY_EXACT;
   g_autoptr (LsMemory) memory = ls_memory_new (&in);

@@ -891,11 +891,10 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
               GError **error)
 {
   g_autoptr (LsPlace) p = g_new0 (LsPlace, 1);
-  Search x = { .spec = spec, .options = options, .progress = progress, .p = p };
+  Search x
+      = { .spec = spec, .options = options, .progress = progress, .p = p, .run = ls_job_spec_options (spec) };
   if (spec->order)
     return ls_fail_null (error, LS_ERROR_USAGE, "--order does not go with place");
-  if (!ls_job_spec_options (spec, &x.run, error))
-    return NULL;
   p->rows = ls_list_new (sizeof (LsPlaceRow), ls_clear_5_texts);
   p->now = ls_job_spec_run (spec, error);
   if (!p->now)
@@ -914,9 +913,8 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
   shares_clear (&x);
   p->layers = shares_text (best.shares[LAYERS], x.n_parts[LAYERS]);
   p->counts = shares_text (best.shares[COUNTS], x.n_parts[COUNTS]);
-  LsRunOptions run; /* as `run` simulates the whole job at its best */
-  LsJobResult *prepared = ls_job_spec_options (spec, &run, error) ? prepare (&x, &best, error) : NULL;
-  p->then = prepared ? ls_job_simulate_prepared (prepared, p->now->hardware, &run, error) : NULL;
+  const LsRunOptions run = ls_job_spec_options (spec); /* as `run` simulates the whole job at its best */
+  p->then = ls_job_simulate_prepared (prepare (&x, &best, error), p->now->hardware, &run, error);
   candidate_clear (&best);
   if (!p->then)
     return NULL;

@@ -67,9 +67,8 @@ ls_sensitivity_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads
 {
   g_autoptr (LsSensitivityTable) table = g_new (LsSensitivityTable, 1);
   *table = (LsSensitivityTable) { .step_s = ls_job_result_step_time_s (r), .n = LS_N_SCALES };
-  ScaledRuns runs = { .r = r, .rows = table->rows };
-  if (!ls_hardware_check_alike (&r->cluster->spec, "--sensitivity", error)
-      || !ls_rerun_options (spec, r, &runs.options, error))
+  ScaledRuns runs = { .r = r, .rows = table->rows, .options = ls_rerun_options (spec, r) };
+  if (!ls_hardware_check_alike (&r->cluster->spec, "--sensitivity", error))
     return NULL;
   ls_parallel (2 * LS_N_SCALES, n_threads, run_scaled, &runs, NULL);
   guint failed = ls_parallel_first_error (runs.errors, 2 * LS_N_SCALES, error);
@@ -374,9 +373,7 @@ LsFaultTable *
 ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAsk *ask, guint n_threads,
                     const LsProgress *progress, GError **error)
 {
-  FaultRuns runs = { .r = r, .ask = ask };
-  if (!ls_rerun_options (spec, r, &runs.options, error))
-    return NULL;
+  FaultRuns runs = { .r = r, .ask = ask, .options = ls_rerun_options (spec, r) };
   g_autoptr (GError) failed = NULL;
   g_autofree double *slow
       = runs.options.stragglers ? ls_slow_factors (runs.options.stragglers, r->plan->n_ranks, &failed) : NULL;
@@ -498,9 +495,7 @@ ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, g
   g_autoptr (LsEcmpTable) table = g_new (LsEcmpTable, 1);
   *table = (LsEcmpTable) { .n = n_seeds, .draws = g_new0 (LsEcmpDraw, n_seeds + 1) };
   g_autofree GError **errors = g_new0 (GError *, n_seeds + 1);
-  SeedRuns runs = { .r = r, .draws = table->draws, .errors = errors };
-  if (!ls_rerun_options (spec, r, &runs.options, error))
-    return NULL;
+  SeedRuns runs = { .r = r, .draws = table->draws, .errors = errors, .options = ls_rerun_options (spec, r) };
   ls_parallel (n_seeds + 1, n_threads, run_seed, &runs, NULL);
   if (ls_parallel_first_error (errors, n_seeds + 1, error) <= n_seeds)
     return NULL;

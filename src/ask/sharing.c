@@ -296,9 +296,9 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
   spec->options.max_memory_bytes = options->run.max_memory_bytes;
   j->job = ls_job_spec_prepare (spec, error);
   spec->of_nodes = NULL;
-  LsRunOptions run;
-  if (!j->job || !ls_job_spec_options (spec, &run, error))
+  if (!j->job)
     return FALSE;
+  const LsRunOptions run = ls_job_spec_options (spec);
   ls_job_hardware (j->job, j->job->hardware, &run, &j->chosen);
   ls_host_costs_default (&j->host);
   ls_hardware_host (j->job->hardware, &j->job->strategy, &j->host);

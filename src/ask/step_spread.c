@@ -106,8 +106,7 @@ ls_pace_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, GErro
   if (spec->slow.ranks)
     return ls_fail_null (error, LS_ERROR_CONFLICT,
                          "--jitter does not go with --slow: both say how fast each rank is");
-  if (!ls_rerun_options (spec, r, &p.options, error))
-    return NULL;
+  p.options = ls_rerun_options (spec, r);
   uint32_t pp = r->strategy.pp;
   guint n_tried = pp > 1 ? MIN (pp, MAX_STAGES) : 0;
   for (guint i = 0; i < n_tried; i++)

@@ -113,6 +113,7 @@ struct LsCalibrateRuns {
   GPtrArray *cases; /* LsCase: those that can be simulated */
   char *name;       /* of the cluster, as it was asked for */
   LsHardware *hardware;
+  LsJobSpec job; /* the defaults */
   LsRunOptions options;
   guint n_threads;
   LsProgress progress;
@@ -158,10 +159,9 @@ run_alloc (const LsCalibrateRunsSpec *spec)
   run->report.lines = g_array_new (FALSE, FALSE, sizeof (LsFittedLine));
   run->report.rows = g_array_new (FALSE, FALSE, sizeof (LsFittedRow));
   run->report.singular = g_array_new (FALSE, FALSE, sizeof (double));
-  ls_run_options_init (&run->options);
+  ls_job_spec_init (&run->job);
+  run->options = run->job.options;
   run->options.no_spans = run->options.steady = true;
-  run->options.fold = LS_SHORTCUT_AUTO;
-  run->options.coarsen = LS_SHORTCUT_AUTO;
   return run;
 }
 
@@ -174,9 +174,8 @@ load_cases (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **erro
   run->cases = ls_job_cases_load (spec->paths, spec->cluster, false, &run->report.sha256, diags);
   if (!run->cases)
     return ls_diag_list_to_error (diags, error);
-  g_autoptr (GPtrArray) ignored = ls_job_cases_ignored_columns (run->cases);
+  g_autoptr (GPtrArray) ignored = ls_job_cases_names (run->cases, LS_CASES_IGNORED);
   g_autofree char *names = g_strjoinv (", ", (char **) ignored->pdata);
-  g_ptr_array_extend_and_steal (run->report.notes, ls_job_cases_notes (run->cases));
   if (*names)
     ls_note (run->report.notes, "columns that nothing reads: %s", names);
   return TRUE;
@@ -209,8 +208,10 @@ load_cluster (LsCalibrateRuns *run, GError **error)
   run->report.cluster = g_strdup (run->hardware->spec.name);
   if (!ls_hardware_check_alike (&run->hardware->spec, "a fit to runs", error))
     return FALSE;
-  for (guint i = 0; i < run->cases->len; i++)
-    ls_job_case_settle (run->cases->pdata[i], run->hardware);
+  for (guint i = 0; i < run->cases->len; i++) {
+    LsCase *c = run->cases->pdata[i];
+    ls_softwares_settle (NULL, run->hardware, c->said, &c->strategy);
+  }
   const LsFitted *f = &run->hardware->spec.fitted;
   if (f->compute + f->overlap + f->intra_node + f->inter_node > 0 || f->host_launch > 0)
     return ls_fail (error, LS_ERROR_CONFLICT,
@@ -233,11 +234,12 @@ static void
 predict_row (guint i, gpointer data)
 {
   Batch *b = data;
-  const LsCase *c = g_ptr_array_index (b->run->cases, i);
+  LsCase *c = g_ptr_array_index (b->run->cases, i);
   g_autoptr (GError) error = NULL;
-  LsJobResult *prepared = ls_job_prepare (&c->model, b->hardware, 0, &c->strategy, &error);
-  g_autoptr (LsJobResult) r
-      = prepared ? ls_job_run_prepared (prepared, b->hardware, &b->run->options, NULL, &error) : NULL;
+  g_autoptr (LsJobResult) r = b->why
+      ? ls_job_case_run (c, b->hardware, &b->run->job, &error)
+      : ls_job_run_prepared (ls_job_prepare (&c->model, b->hardware, 0, &c->strategy, &error), b->hardware,
+                             &b->run->options, NULL, &error);
   b->log_s[i] = r ? log (ls_job_result_step_time_s (r)) : NAN;
   if (!r && b->why)
     b->why[i] = g_strdup (error->message);
@@ -315,6 +317,7 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   Batch b = { .run = run, .hardware = run->hardware, .log_s = log_s, .why = why, .facts = run->facts };
   run->n_to_simulate = n + n * ls_runs_most_simulations (N_PARAMETERS);
   predict_rows (&b);
+  g_ptr_array_extend_and_steal (run->report.notes, ls_job_cases_notes (run->cases));
   for (guint i = n; i-- > 0;) {
     if (!why[i])
       continue;

@@ -157,12 +157,6 @@ of_model (const Job *j)
   return g_strdup (is_theirs ? "the model's file or class" : "the model's");
 }
 
-static char *
-expert_load (const Job *j)
-{
-  return j->model->moe.n_experts == 0 ? NULL : g_strdup (j->s->experts.load ? j->s->experts.load : "even");
-}
-
 static bool
 has_whole_sequences (const Job *j)
 {
@@ -263,7 +257,7 @@ static const Row rows[] = {
   { "lengths_draw", "lengths_draw", NULL, "drawn %s", "by default", NULL, true },
   { "lengths_seed", "lengths_seed", NULL, "seed %s", "by default", NULL, true },
   { "lengths_balance", "lengths_balance", NULL, "balance %s", "by default", NULL, true },
-  { "expert_load", "expert_load", expert_load, "load of experts %s" },
+  { "expert_load", "expert_load", NULL, "load of experts %s", .is_usual = true },
   { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s", .unit = "what it is a multiple of",
     .is_quiet = has_whole_vocabulary },
   { "attention_kernel", "attention_kernel", NULL, "attention kernel %s",
@@ -371,6 +365,9 @@ static char *
 whence_unsaid (const Job *j, const Row *row)
 {
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
+  if (row->value == vocabulary && has_whole_vocabulary (j) && j->spec->from
+      && is_inferred (j->spec->from, "vocab"))
+    return g_strdup (INFERRED);
   if (is_of_software (j, knob))
     return g_strdup_printf ("%s's default", j->spec->software->program);
   if (strcmp (row->knob, "seq") == 0 && j->spec->from && ls_json_doc_at (j->spec->from->model, "seq"))
@@ -410,8 +407,8 @@ instead_of (const Job *j, const Row *row)
 
 /* --- the list -------------------------------------------------------------------------------------- */
 
-static GArray *
-assumptions_new (void)
+GArray *
+ls_assumptions_empty (void)
 {
   return ls_list_new (sizeof (LsAssumption), ls_clear_4_texts);
 }
@@ -468,7 +465,7 @@ ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrateg
                     const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
 {
   const Job j = { spec, model, strategy, chosen, data };
-  GArray *all = assumptions_new ();
+  GArray *all = ls_assumptions_empty ();
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     add_row (all, &j, &rows[i]);
   return all;
@@ -566,55 +563,73 @@ is_of_other_chips (const LsHardware *hardware, const char *knob)
       || (!t->has_nccl && g_str_has_suffix (knob, "_max_ctas"));
 }
 
-/* Whether kernels take what the accelerator's file says, and not what a trace does. */
-static bool
-has_costed_kernels (const LsJobResult *r)
+/* What to type stands in JSON alone, and in the sentence only what nobody gives. */
+static void
+add_brief (GArray **all, const char *key, char *value, const char *words, const char *why,
+           const char *instead)
 {
-  return ls_plan_has_ops (r->plan, LS_TAKES_GPU, false);
+  ls_assumptions_add (all, key, value, why ? words : NULL, why, instead);
+  g_array_index (*all, LsAssumption, (*all)->len - 1).says_instead = false;
 }
 
-/* Whose times kernels and messages have. */
+/* What a cluster's file says. */
+typedef struct {
+  bool holds;
+  const char *key, *path, *kind, *words; /* path, kind: as it is typed, "gpu.reserved" and "SIZE" */
+  char *value;                           /* owned */
+} FileRow;
+
 static void
-add_tables (GArray **all, const LsJobSpec *spec, const LsJobResult *r, const LsHardware *hardware)
+add_of_file (GArray **all, const LsJobSpec *spec, const LsClusterSpec *c, const FileRow *of, guint n)
 {
+  const char *name = ls_json_is_given (spec->cluster) ? c->name : spec->cluster;
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
+                    *changed = ls_override_add (name, change),
+                    *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
+    bool is_given = ls_override_changes (spec->cluster, of[i].path, "");
+    if (of[i].holds)
+      add_brief (all, of[i].key, g_steal_pointer (&value), of[i].words,
+                 is_given ? NULL : "the cluster's file", instead);
+  }
+}
+
+void
+ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, const LsPlan *plan,
+                          uint32_t n_ranks)
+{
+  const LsClusterSpec *c = &hardware->spec;
   const char *file = "the accelerator's file";
-  bool has_words = !r->model.name, has_messages = ls_plan_has_ops (r->plan, LS_TAKES_NETWORK, false);
-  if (hardware->calibration.name && has_costed_kernels (r))
-    ls_assumptions_add (all, "gpu_calibration", g_strdup (hardware->calibration.name),
-                        has_words ? "times of %s" : NULL, spec->gpu_calibration ? NULL : file,
-                        "--gpu-calibration NAME|FILE");
-  if (has_messages && hardware->nccl.name && ls_cluster_traits (&hardware->spec)->has_nccl)
-    ls_assumptions_add (all, "nccl", g_strdup (hardware->nccl.name), has_words ? "messages of %s" : NULL,
-                        spec->nccl ? NULL : file, "--nccl NAME|FILE");
+  const bool has_kernels = !plan || ls_plan_has_ops (plan, LS_TAKES_GPU, false),
+             has_messages = n_ranks > 1 && (!plan || ls_plan_has_ops (plan, LS_TAKES_NETWORK, false));
+  const FileRow clocks = { n_ranks > 1 && has_kernels && c->gpu.clock_spread > 0,
+                           "clock_spread",
+                           "gpu.clock_spread",
+                           "S",
+                           "clock spread %s",
+                           g_strdup_printf ("%g", c->gpu.clock_spread) };
+  if (hardware->calibration.name && has_kernels)
+    add_brief (all, "gpu_calibration", g_strdup (hardware->calibration.name), "times of kernels of %s",
+               spec->gpu_calibration ? NULL : file, "--gpu-calibration NAME|FILE");
+  if (has_messages && hardware->nccl.name && ls_cluster_traits (c)->has_nccl)
+    add_brief (all, "nccl", g_strdup (hardware->nccl.name), "messages of %s", spec->nccl ? NULL : file,
+               "--nccl NAME|FILE");
+  add_of_file (all, spec, c, &clocks, 1);
 }
 
 /* What else a cluster's file says that some jobs rest on. */
 static void
 add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsClusterSpec *c)
 {
-  const struct {
-    bool holds;
-    const char *key, *path, *kind; /* as it is typed, "gpu.reserved" and "SIZE" */
-    char *value;
-  } of[] = {
-    { r->plan->n_ranks > 1 && c->gpu.clock_spread > 0 && has_costed_kernels (r), "clock_spread",
-      "gpu.clock_spread", "S", g_strdup_printf ("%g", c->gpu.clock_spread) },
-    { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", ls_format_bytes (c->gpu.reserved_bytes) },
-    { c->network.routing == LS_ROUTING_ECMP, "fabric_seed", "fabric.seed", "N",
+  const FileRow of[] = {
+    { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", NULL,
+      ls_format_bytes (c->gpu.reserved_bytes) },
+    { c->network.routing == LS_ROUTING_ECMP, "fabric_seed", "fabric.seed", "N", NULL,
       g_strdup_printf ("%u", c->network.seed) },
-    { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE",
+    { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE", NULL,
       ls_format_rate (c->server.cpu_memory.bandwidth_bytes_per_s) },
   };
-  const char *name = ls_json_is_given (spec->cluster) ? c->name : spec->cluster;
-  for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
-    g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
-                    *changed = ls_override_add (name, change),
-                    *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
-    bool is_given = ls_override_changes (spec->cluster, of[i].path, "");
-    if (of[i].holds)
-      ls_assumptions_add (&all, of[i].key, g_steal_pointer (&value), NULL,
-                          is_given ? NULL : "the cluster's file", instead);
-  }
+  add_of_file (&all, spec, c, of, G_N_ELEMENTS (of));
 }
 
 /* How it is simulated, and memory counted. */
@@ -637,7 +652,7 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHa
                          const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
 {
   const Job j = { spec, &r->model, &r->strategy, chosen, data, r->takes_dp };
-  GArray *all = assumptions_new ();
+  GArray *all = ls_assumptions_empty ();
   for (const LsField *f = ls_strategy_fields; f->key; f++)
     if ((r->model.name || is_open (&j, f)) && !f->file_only && !has_row (f->key) && f->kind != LS_FIELD_TIME
         && !is_of_other_chips (hardware, f->key) && (ls_job_says (spec, f->key) || !has_no_other (&j, f)))
@@ -646,21 +661,9 @@ ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, const LsHa
           &(const Row) {
               .key = f->key, .knob = f->key, .otherwise = f->usual ? "by default" : NULL, .is_usual = true });
   add_host (all, spec, r, hardware);
-  if (r->model.name)
-    add_tables (&all, spec, r, hardware);
   add_of_cluster (all, spec, r, &hardware->spec);
   add_views (all, spec, hardware);
   return all;
-}
-
-void
-ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
-                             const LsHardware *hardware)
-{
-  add_tables (all, spec, r, hardware);
-  if (!spec->headroom.is_set)
-    ls_assumptions_add (all, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
-                        "the trace says no program", "--headroom SIZE");
 }
 
 void
@@ -668,7 +671,7 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
                     const char *instead)
 {
   if (!*all)
-    *all = assumptions_new ();
+    *all = ls_assumptions_empty ();
   LsAssumption a
       = { .key = key,
           .value = value,
@@ -728,7 +731,7 @@ void
 ls_assumptions_add_beside (GArray **all, const GArray *own, const GArray *other)
 {
   if (!*all)
-    *all = assumptions_new ();
+    *all = ls_assumptions_empty ();
   for (guint i = 0; own && i < own->len; i++) {
     LsAssumption a = g_array_index (own, LsAssumption, i);
     if (other && has_same (other, &a))

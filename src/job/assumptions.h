@@ -31,6 +31,8 @@ typedef struct {
   bool says_instead; /* in the sentence too, where it is not given                     */
 } LsAssumption;
 
+GArray *ls_assumptions_empty (void); /* of LsAssumption, which it owns */
+
 /* Of a job whose strategy is resolved: LsAssumption, a new array that owns its rows. chosen: whence a knob is
  * that somebody else than the spec has set, static, or NULL; may be NULL. */
 GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
@@ -42,10 +44,10 @@ GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, co
                                  const char *(*chosen) (const char *knob, gconstpointer data),
                                  gconstpointer data);
 
-/* Adds what a trace rests on that knows no model: tables, and whose headroom it has. *all NULL: a new array.
- */
-void ls_assumptions_add_of_trace (GArray **all, const LsJobSpec *spec, const LsJobResult *r,
-                                  const LsHardware *hardware);
+/* Adds whose times kernels and messages have, and how far clocks differ. plan: of a replayed trace, in which
+ * they may be recorded, else NULL. *all NULL: a new array. */
+void ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware *hardware,
+                               const LsPlan *plan, uint32_t n_ranks);
 
 /* Adds what the file of a cluster has not, but another could. *all NULL: a new array. */
 void ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec);

@@ -648,7 +648,7 @@ ls_named_hardware_new (void)
 }
 
 LsNamedHardware *
-ls_named_hardware (GHashTable *all, const char *name)
+ls_named_hardware (GHashTable *all, const char *name, const LsMeasuredFiles *files)
 {
   LsNamedHardware *h = g_hash_table_lookup (all, name);
   if (h)
@@ -656,7 +656,7 @@ ls_named_hardware (GHashTable *all, const char *name)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
   h = g_new0 (LsNamedHardware, 1);
-  h->hardware = ls_hardware_load (name, diags);
+  h->hardware = files ? ls_hardware_load_with (name, files, diags) : ls_hardware_load (name, diags);
   if (!h->hardware && !ls_diag_list_to_error (diags, &error))
     h->reason = ls_first_line (error->message);
   g_hash_table_insert (all, (gpointer) name, h);

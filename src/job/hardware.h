@@ -116,8 +116,8 @@ typedef struct {
 
 /* By names, which are borrowed. */
 GHashTable *ls_named_hardware_new (void);
-/* Loaded when it is asked for first. */
-LsNamedHardware *ls_named_hardware (GHashTable *all, const char *name);
+/* Loaded when it is asked for first. files: as of ls_hardware_load_with(); NULL: none. */
+LsNamedHardware *ls_named_hardware (GHashTable *all, const char *name, const LsMeasuredFiles *files);
 
 /* --- what was fitted ----------------------------------------------------------------------------- */
 

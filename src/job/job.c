@@ -144,9 +144,9 @@ settle (LsJobResult *r, const LsHardware *hardware, GError **error)
       && ls_hardware_check_parts (hardware, r->cluster, &r->strategy, error);
 }
 
-LsJobResult *
-ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
-               GError **error)
+static LsJobResult *
+settle_new (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
+            GError **error)
 {
   g_autoptr (LsJobResult) r = result_new (model, strategy);
   r->cluster = ls_job_build_cluster (&r->strategy, hardware, n_nodes, error);
@@ -166,7 +166,7 @@ ls_job_settle_beside (const LsJobResult *job, const LsHardware *hardware, uint32
                       const LsStrategy *strategy, GError **error)
 {
   if (!has_same_cluster (job, strategy))
-    return ls_job_settle (&job->model, hardware, n_nodes, strategy, error);
+    return settle_new (&job->model, hardware, n_nodes, strategy, error);
   g_autoptr (LsJobResult) r = result_new (&job->model, strategy);
   r->cluster = job->cluster;
   r->cluster_is_lent = true;
@@ -194,7 +194,7 @@ static LsJobResult *
 prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes, const LsStrategy *strategy,
          const char *order, GError **error)
 {
-  g_autoptr (LsJobResult) r = ls_job_settle (model, hardware, n_nodes, strategy, error);
+  g_autoptr (LsJobResult) r = settle_new (model, hardware, n_nodes, strategy, error);
   return r && lower (r, hardware, order, error) ? g_steal_pointer (&r) : NULL;
 }
 
@@ -401,6 +401,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
     ls_idle_notes (spec, r, hardware, notes);
   ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
+  ls_assumptions_add_times (&r->assumptions, spec, hardware, NULL, r->plan->n_ranks);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   assume_micro_batches (r);
   if (!spec->no_notes)
@@ -431,9 +432,7 @@ add_headroom (const LsJobSpec *spec, LsJobResult *r)
 static LsJobResult *
 run_one (const LsJobSpec *spec, GError **error)
 {
-  LsRunOptions options;
-  if (!ls_job_spec_options (spec, &options, error))
-    return NULL;
+  const LsRunOptions options = ls_job_spec_options (spec);
   LsJobResult *r = ls_job_spec_prepare (spec, error);
   r = ls_job_simulate_prepared (r, r ? r->hardware : NULL, &options, error);
   if (r)
@@ -442,23 +441,21 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_schedule (r);
     ls_job_note_kernels (spec, r);
     ls_job_note_retries (spec, r);
-    if (r->notes) {
-      const LsClusterSpec *c = &r->cluster->spec;
-      bool is_across = ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
-      ls_note_network (c, spec->cluster, is_across, spec->nccl, r->notes);
-      ls_cluster_doubts (c, r->notes);
-      ls_job_note_nodes (spec, r);
-      ls_job_note_program (spec, r);
-      ls_note_nccl (spec->nccl, r->hardware, r->notes);
-      ls_job_note_calibration (spec, r);
-      ls_job_note_drawn_speeds (spec, r);
-      if (r->guessed_share > 0) /* of a trace times may be recorded */
-        ls_note_roofline (r->hardware, r->notes);
-      ls_note_optimizer (&r->strategy, r->notes);
-      ls_strategy_notes (&r->strategy, &r->model, r->notes);
-      ls_note_documents (&r->strategy, &r->model, r->notes);
-      ls_note_drops (&r->strategy, &r->model, r->notes);
-    }
+    const LsClusterSpec *c = &r->cluster->spec;
+    bool is_across = ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
+    ls_note_network (c, spec->cluster, is_across, spec->nccl, r->notes);
+    ls_cluster_doubts (c, r->notes);
+    ls_job_note_nodes (spec, r);
+    ls_job_note_program (spec, r);
+    ls_note_nccl (spec->nccl, r->hardware, r->notes);
+    ls_job_note_calibration (spec, r);
+    ls_job_note_drawn_speeds (spec, r);
+    if (r->guessed_share > 0) /* of a trace times may be recorded */
+      ls_note_roofline (r->hardware, r->notes);
+    ls_note_optimizer (&r->strategy, r->notes);
+    ls_strategy_notes (&r->strategy, &r->model, r->notes);
+    ls_note_documents (&r->strategy, &r->model, r->notes);
+    ls_note_drops (&r->strategy, &r->model, r->notes);
   }
   return r;
 }
@@ -610,8 +607,10 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
-  else
-    ls_assumptions_add_of_trace (&r->assumptions, spec, r, hardware);
+  else if (!spec->headroom.is_set)
+    ls_assumptions_add (&r->assumptions, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
+                        "the trace says no program", "--headroom SIZE");
+  ls_assumptions_add_times (&r->assumptions, spec, hardware, r->plan, r->plan->n_ranks);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);

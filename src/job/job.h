@@ -130,8 +130,8 @@ gboolean ls_software_check (const LsSoftwareSpec *software, const LsModel *model
  * ls_hardware_load_with(). */
 LsHardware *ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags);
 
-/* The options to run with. LS_ERROR_UNSUPPORTED for modes that do not exist yet. */
-gboolean ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error);
+/* The options to run with, which borrow of spec. */
+LsRunOptions ls_job_spec_options (const LsJobSpec *spec);
 
 /* All owned. */
 typedef struct {
@@ -183,9 +183,7 @@ LsJobResult *ls_job_simulate (const LsModel *model, const LsHardware *hardware, 
  * timeline, and memory may be there. ret_cost_share: as ls_run() gives it; may be NULL. */
 LsJobResult *ls_job_prepare (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
                              const LsStrategy *strategy, GError **error);
-/* The first step in two: cluster and strategy, resolved; and the plan. */
-LsJobResult *ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_nodes,
-                            const LsStrategy *strategy, GError **error);
+/* The plan of one whose cluster and strategy are settled. */
 gboolean ls_job_lower (LsJobResult *settled, const LsHardware *hardware, GError **error);
 /* The first step on a cluster that was built for the strategy before and outlives the result. */
 LsJobResult *ls_job_prepare_on (const LsModel *model, const LsHardware *hardware, const LsCluster *cluster,

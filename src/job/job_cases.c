@@ -29,10 +29,17 @@ is_table (const char *text)
 /* --- a log ---------------------------------------------------------------------------------------- */
 
 static void
-take_job (LsCase *c, const LsJobSpec *spec)
+add_said (LsCase *c, GHashTable *said)
 {
   GHashTableIter keys;
   gpointer key;
+  for (g_hash_table_iter_init (&keys, said); g_hash_table_iter_next (&keys, &key, NULL);)
+    g_hash_table_add (c->said, key);
+}
+
+static void
+take_job (LsCase *c, const LsJobSpec *spec)
+{
   ls_strategy_clear (&c->strategy);
   ls_strategy_copy (&c->strategy, &spec->strategy);
   if (spec->software) {
@@ -41,25 +48,9 @@ take_job (LsCase *c, const LsJobSpec *spec)
     g_free (c->software);
     c->software = g_strdup (spec->software->name);
   }
-  for (g_hash_table_iter_init (&keys, spec->said); g_hash_table_iter_next (&keys, &key, NULL);)
-    g_hash_table_add (c->said, key);
+  add_said (c, spec->said);
   if (g_hash_table_contains (c->said, "attention"))
     c->model.attention = (LsAttention) c->strategy.use.attention;
-}
-
-/* As `lockstep run --from` says them. */
-static void
-take_notes (LsCase *c, LsJobSpec *spec)
-{
-  g_autoptr (LsJobResult) r = ls_job_spec_run (spec, NULL);
-  c->logged = g_hash_table_new (g_str_hash, g_str_equal);
-  for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (ls_job_says (spec, f->key) || ls_json_doc_at (spec->from->model, f->key))
-      g_hash_table_add (c->logged, (gpointer) f->key);
-  c->notes = g_ptr_array_new_with_free_func (g_free);
-  ls_job_from_notes (spec, c->notes);
-  for (guint i = 0; r && r->notes && i < r->notes->len; i++)
-    g_ptr_array_add (c->notes, g_strdup (r->notes->pdata[i]));
 }
 
 static bool
@@ -81,9 +72,9 @@ take_log (LsCase *c, const char *path, LsDiagList *diags)
   ok = ok && spec.strategy.gpus > 0;
   if (ok) {
     take_job (c, &spec);
-    c->measured_s = spec.from->measured.step_s;
-    c->allocated_gib = spec.from->measured.memory_bytes / GIB;
-    take_notes (c, &spec);
+    c->from = g_steal_pointer (&spec.from);
+    c->measured_s = c->from->measured.step_s;
+    c->allocated_gib = c->from->measured.memory_bytes / GIB;
   }
   ls_job_spec_clear (&spec);
   return ok;
@@ -98,15 +89,6 @@ id_of (const char *path)
   return name;
 }
 
-/* The first of what is wrong, in a line, without its place. */
-static char *
-first_of (const LsDiagList *diags)
-{
-  g_autofree char *text = ls_diag_list_format (diags);
-  const char *mark = strstr (text, "error: "), *from = mark ? mark + strlen ("error: ") : text;
-  return g_strndup (from, strcspn (from, "\n"));
-}
-
 static LsCase *
 case_of_log (const char *path, const char *cluster, LsDiagList *diags)
 {
@@ -117,8 +99,10 @@ case_of_log (const char *path, const char *cluster, LsDiagList *diags)
   g_free (c->cluster);
   c->cluster = g_strdup (cluster);
   c->family = g_strdup ("logs");
-  if (!take_log (c, path, diags))
-    c->wrong = first_of (diags);
+  if (!take_log (c, path, diags)) {
+    g_autofree char *text = ls_diag_list_format (diags);
+    c->wrong = ls_first_line (text);
+  }
   return c;
 }
 
@@ -269,10 +253,9 @@ add_file (Load *l, const char *path, LsDiagList *diags)
   g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, none);
   if (text)
     g_checksum_update (l->sum, (const guchar *) text, (gssize) n);
-  if (text && !is_table (text) && !g_str_has_suffix (path, ".csv"))
+  bool is_log = text ? !is_table (text) : l->cluster != NULL; /* "mine.log:gpus=8" */
+  if (is_log && !g_str_has_suffix (path, ".csv"))
     add_log (l, path, diags);
-  else if (!text && !g_str_has_suffix (path, ".csv") && l->cluster)
-    add_log (l, path, diags); /* "mine.log:gpus=8" */
   else
     add_table (l, path, diags);
 }
@@ -336,42 +319,18 @@ ls_job_cases_check_cluster (const GPtrArray *cases, const char *cluster, const c
                   files);
 }
 
-static void
-add_once (GPtrArray *names, char *name)
-{
-  if (!g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL))
-    g_ptr_array_add (names, name);
-}
-
 GPtrArray *
-ls_job_cases_by_hardware (const GPtrArray *cases)
+ls_job_cases_names (const GPtrArray *cases, LsCaseNames which)
 {
   GPtrArray *names = g_ptr_array_new ();
-  for (guint i = 0; i < cases->len; i++)
-    if (((const LsCase *) cases->pdata[i])->by_hardware)
-      add_once (names, ((const LsCase *) cases->pdata[i])->cluster);
-  g_ptr_array_add (names, NULL);
-  return names;
-}
-
-GPtrArray *
-ls_job_cases_with_facts (const GPtrArray *cases)
-{
-  GPtrArray *names = g_ptr_array_new ();
-  for (guint i = 0; i < cases->len; i++)
-    if (((const LsCase *) cases->pdata[i])->has_facts)
-      add_once (names, ((const LsCase *) cases->pdata[i])->family);
-  g_ptr_array_add (names, NULL);
-  return names;
-}
-
-GPtrArray *
-ls_job_cases_ignored_columns (const GPtrArray *cases)
-{
-  GPtrArray *names = g_ptr_array_new ();
-  for (guint i = 0; i < cases->len; i++)
-    for (char **name = ((const LsCase *) cases->pdata[i])->ignored; name && *name; name++)
-      add_once (names, *name);
+  for (guint i = 0; i < cases->len; i++) {
+    const LsCase *c = cases->pdata[i];
+    char *const one[] = { which == LS_CASES_FACTS ? c->family : c->cluster, NULL };
+    bool has = which == LS_CASES_FACTS ? c->has_facts : c->by_hardware;
+    for (char *const *name = which == LS_CASES_IGNORED ? c->ignored : has ? one : NULL; name && *name; name++)
+      if (!g_ptr_array_find_with_equal_func (names, *name, g_str_equal, NULL))
+        g_ptr_array_add (names, *name);
+  }
   g_ptr_array_add (names, NULL);
   return names;
 }
@@ -391,51 +350,137 @@ ls_job_cases_notes (const GPtrArray *cases)
   return all;
 }
 
-/* --- what rows rest on ------------------------------------------------------------------------------ */
+/* --- a row simulated, and what it rests on ----------------------------------------------------------- */
 
 static const char *
 whence_of_cell (const char *knob, gconstpointer data)
 {
   const LsCase *c = data;
-  bool is_said = g_hash_table_contains (c->said, knob)
-      || (c->logged && g_hash_table_contains (c->logged, knob))
-      || (g_str_equal (knob, "software") && *c->software != '\0');
+  bool is_said
+      = g_hash_table_contains (c->said, knob) || (g_str_equal (knob, "software") && *c->software != '\0');
   return is_said ? "given" : NULL;
 }
 
-/* Of what is typed elsewhere: "--micro-batch N", "--set grad_dtype=KIND". A log has it after its name. */
+/* What is typed for another value: of a strategy a column, or what goes after the name of a log; of where it
+ * runs another cluster; else an option as of run. */
 static char *
-column_of (const LsCase *c, const char *option)
+typed_of (const LsCase *c, const char *option)
 {
   const char *from = option + strlen (g_str_has_prefix (option, "--set ") ? "--set " : "--"),
              *unit = strstr (option, " (");
-  g_autofree char *key = g_strndup (from, strcspn (from, " ="));
-  return g_strconcat (c->logged ? "LOG:" : "column ", g_strdelimit (key, "-", '_'), c->logged ? "=VALUE" : "",
-                      unit, NULL);
+  g_autofree char *key = g_strdelimit (g_strndup (from, strcspn (from, " =")), "-", '_');
+  if (g_str_equal (key, "cluster") && !c->from)
+    return g_strconcat ("column ", from, NULL);
+  if (g_str_equal (key, "software"))
+    return g_strdup (c->from ? "--assume software=NAME" : "column software");
+  return !ls_field_find (ls_strategy_fields, key)
+      ? g_strdup (option)
+      : g_strconcat (c->from ? "LOG:" : "column ", key, c->from ? "=VALUE" : "", unit, NULL);
 }
 
-void
-ls_job_case_settle (LsCase *c, const LsHardware *hardware)
+/* What is not given, nor in the files of a log. */
+static GArray *
+take_open (const LsCase *c, GArray **rows)
 {
-  ls_softwares_settle (NULL, hardware, c->said, &c->strategy);
-  g_autoptr (LsJobResult) r = c->wrong ? NULL : ls_job_settle (&c->model, hardware, 0, &c->strategy, NULL);
+  GArray *open = g_steal_pointer (rows);
+  for (guint i = open ? open->len : 0; i-- > 0;) {
+    LsAssumption *a = &g_array_index (open, LsAssumption, i);
+    g_autofree char *option = a->instead;
+    a->instead = typed_of (c, option);
+    if (a->is_given || g_str_equal (a->why, "the launch file's"))
+      g_array_remove_index (open, i);
+  }
+  return open;
+}
+
+/* As `lockstep run` does, on hardware that was loaded before. */
+static LsJobResult *
+run_table (const LsCase *c, const LsJobSpec *spec, const LsHardware *hardware, GError **error)
+{
+  LsRunOptions options = ls_job_spec_options (spec);
+  LsJobResult *r = ls_job_prepare (&c->model, hardware, 0, &c->strategy, error);
   if (!r)
-    return;
+    return NULL;
+  options.no_spans = options.steady = true;
+  r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_cell, c);
+  ls_assumptions_add_times (&r->assumptions, spec, hardware, NULL, r->plan->n_ranks);
+  r->knobs = ls_assumptions_of_knobs (spec, r, hardware, whence_of_cell, c);
+  return ls_job_simulate_prepared (r, hardware, &options, error);
+}
+
+/* As `lockstep run --from` does, with its notes. */
+static LsJobResult *
+run_log (LsCase *c, const LsJobSpec *spec, GError **error)
+{
+  LsJobResult *r = ls_job_spec_run (spec, error);
+  c->notes = g_ptr_array_new_with_free_func (g_free);
+  ls_job_from_notes (spec, c->notes);
+  if (r && r->notes)
+    g_ptr_array_extend_and_steal (c->notes, g_steal_pointer (&r->notes));
+  return r;
+}
+
+LsJobResult *
+ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJobSpec *asked, GError **error)
+{
   LsSoftwareSpec software;
   g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
   bool has_software = *c->software && ls_software_load (c->software, &software, unheard);
-  const LsJobSpec spec
-      = { .cluster = c->cluster, .said = c->said, .software = has_software ? &software : NULL };
-  c->assumptions = ls_assumptions_new (&spec, &r->model, &r->strategy, whence_of_cell, c);
-  for (guint i = c->assumptions->len; i-- > 0;) {
-    LsAssumption *a = &g_array_index (c->assumptions, LsAssumption, i);
-    g_autofree char *option = a->instead;
-    a->instead = column_of (c, option);
-    if (a->is_given)
-      g_array_remove_index (c->assumptions, i);
-  }
+  LsJobSpec spec = *asked; /* borrows all */
+  if (asked->said)
+    add_said (c, asked->said);
+  spec.cluster = c->cluster;
+  spec.said = c->said;
+  spec.strategy = c->strategy;
+  spec.from = c->from;
+  spec.software = has_software ? &software : NULL;
+  spec.software_is_from = c->from && !g_hash_table_contains (c->said, "software");
+  if (!has_software)
+    spec.strategy.program.software = NULL; /* the textbook's, since it was settled */
+  LsJobResult *r = c->from ? run_log (c, &spec, error) : run_table (c, &spec, hardware, error);
+  c->assumptions = r ? take_open (c, &r->assumptions) : NULL;
+  c->knobs = r ? take_open (c, &r->knobs) : NULL;
   if (has_software)
     ls_software_clear (&software);
+  return r;
+}
+
+GVariant *
+ls_job_case_pack (const LsCase *c)
+{
+  const GArray *const rows[] = { c->assumptions, c->knobs };
+  const char *const *notes = c->notes ? (gpointer) c->notes->pdata : NULL;
+  GVariantBuilder all;
+  g_variant_builder_init (&all, G_VARIANT_TYPE ("a(ussssmsb)"));
+  for (guint k = 0; k < G_N_ELEMENTS (rows); k++)
+    for (guint i = 0; rows[k] && i < rows[k]->len; i++) {
+      const LsAssumption *a = &g_array_index (rows[k], LsAssumption, i);
+      g_variant_builder_add (&all, "(ussssmsb)", k, a->key, a->value, a->why, a->instead, a->words,
+                             a->says_instead);
+    }
+  return g_variant_new ("(a(ussssmsb)@as)", &all, g_variant_new_strv (notes, notes ? c->notes->len : 0));
+}
+
+void
+ls_job_case_unpack (LsCase *c, GVariant *packed)
+{
+  GArray **const rows[] = { &c->assumptions, &c->knobs };
+  g_autoptr (GVariantIter) all = NULL, notes = NULL;
+  LsAssumption a = { 0 };
+  gboolean says_instead;
+  guint k;
+  char *note;
+  g_variant_get (packed, LS_JOB_CASE_TYPE, &all, &notes);
+  while (g_variant_iter_next (all, "(u&ssssmsb)", &k, &a.key, &a.value, &a.why, &a.instead, &a.words,
+                              &says_instead)) {
+    a.key = g_intern_string (a.key);
+    a.says_instead = says_instead;
+    *rows[k] = *rows[k] ? *rows[k] : ls_assumptions_empty ();
+    g_array_append_val (*rows[k], a);
+  }
+  c->notes = g_ptr_array_new_with_free_func (g_free);
+  while (g_variant_iter_next (notes, "s", &note))
+    g_ptr_array_add (c->notes, note);
 }
 
 char *

@@ -4,7 +4,8 @@
 #define LS_JOB_JOB_CASES_H
 
 #include "data/measured/read_cases.h"
-#include "job/hardware.h"
+#include "job/assumptions.h"
+#include "job/job.h"
 
 /* Files that begin with a header row that has a column "id" are tables, all others are logs, which ran on
  * `cluster` (name or file; NULL: LS_ERROR_USAGE if there is one), and so did rows that name none. Without it
@@ -21,22 +22,26 @@ GPtrArray *ls_job_cases_load (const char *const *paths, const char *cluster, boo
 gboolean ls_job_cases_check_cluster (const GPtrArray *cases, const char *cluster, const char *files,
                                      GError **error);
 
-/* Clusters that followed from the hardware of a row, char * of the cases, each once in their order, with a
- * NULL behind them. */
-GPtrArray *ls_job_cases_by_hardware (const GPtrArray *cases);
+/* Names in rows, char * of the cases, each once in their order, with a NULL behind them. */
+typedef enum {
+  LS_CASES_CLUSTERS, /* that followed from the hardware of a row */
+  LS_CASES_FACTS, /* families of rows of which the file of their software knows more than their tables say */
+  LS_CASES_IGNORED, /* columns of tables that nothing reads */
+  LS_N_CASE_NAMES
+} LsCaseNames;
+GPtrArray *ls_job_cases_names (const GPtrArray *cases, LsCaseNames which);
 
-/* Likewise the families of rows of which the file of their software knows more than their tables say. */
-GPtrArray *ls_job_cases_with_facts (const GPtrArray *cases);
-
-/* Likewise the columns of tables that nothing reads. */
-GPtrArray *ls_job_cases_ignored_columns (const GPtrArray *cases);
-
-/* Likewise what is noted of logs, each in front of it. Free with g_ptr_array_unref(). */
+/* What is noted of logs, each in front of it. Free with g_ptr_array_unref(). */
 GPtrArray *ls_job_cases_notes (const GPtrArray *cases);
 
-/* A row that names no software runs the textbook, as jobs do. Also sets its assumptions, `instead` the column
- * that says another, if it is legal there. */
-void ls_job_case_settle (LsCase *c, const LsHardware *hardware);
+/* Simulates a row, or a log as `lockstep run --from` does, and sets what it rests on and the notes of a log;
+ * `instead` is the column that says another, or what is typed. asked: all else of its job; hardware: of its
+ * cluster. Its strategy is settled (job/softwares.h). NULL: as ls_job_simulate(). */
+LsJobResult *ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJobSpec *asked, GError **error);
+/* What that set, for another process, of type LS_JOB_CASE_TYPE: floating; and into one that did not run. */
+#define LS_JOB_CASE_TYPE "(a(ussssmsb)as)"
+GVariant *ls_job_case_pack (const LsCase *c);
+void ls_job_case_unpack (LsCase *c, GVariant *packed);
 /* What all rest on that could be, as ls_assumptions_text(). */
 char *ls_job_cases_rest (const GPtrArray *cases);
 

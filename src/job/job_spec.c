@@ -59,12 +59,6 @@ software_clear (gpointer software)
   ls_software_clear (software);
 }
 
-static void
-from_clear (gpointer from)
-{
-  ls_import_clear (from);
-}
-
 void
 ls_job_spec_clear (LsJobSpec *spec)
 {
@@ -76,8 +70,7 @@ ls_job_spec_clear (LsJobSpec *spec)
   g_free (spec->order);
   g_free (spec->residuals);
   g_free (spec->strategy_knob);
-  if (spec->from)
-    g_atomic_rc_box_release_full (spec->from, from_clear);
+  ls_import_unref (spec->from);
   ls_measured_clear (&spec->measured);
   ls_slow_clear (&spec->slow);
   ls_strategy_clear (&spec->strategy);
@@ -363,8 +356,7 @@ ls_job_spec_take_import (LsJobSpec *spec, LsImported *from, LsDiagList *diags)
   const char *software = its_software (from->strategy);
   if (!spec->strategy_knob)
     spec->strategy_knob = g_strdup ("from");
-  if (spec->from)
-    g_atomic_rc_box_release_full (spec->from, from_clear);
+  ls_import_unref (spec->from);
   spec->from = g_atomic_rc_box_dup (sizeof *from, from);
   spec->software_is_from = !spec->software && software;
   return (!spec->software_is_from || set_software (spec, software, false, diags)) && take_from (spec, diags);
@@ -490,15 +482,15 @@ ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList
   return TRUE;
 }
 
-gboolean
-ls_job_spec_options (const LsJobSpec *spec, LsRunOptions *ret_options, GError **error)
+LsRunOptions
+ls_job_spec_options (const LsJobSpec *spec)
 {
-  *ret_options = spec->options;
-  ret_options->stragglers = spec->slow.ranks ? &spec->slow : NULL;
-  ret_options->network = spec->network == LS_JOB_NETWORK_STEP ? LS_NETWORK_STEP
-      : spec->network == LS_JOB_NETWORK_ALPHABETA             ? LS_NETWORK_ALPHABETA
-                                                              : LS_NETWORK_FLOW;
-  return TRUE;
+  LsRunOptions options = spec->options;
+  options.stragglers = spec->slow.ranks ? &spec->slow : NULL;
+  options.network = spec->network == LS_JOB_NETWORK_STEP ? LS_NETWORK_STEP
+      : spec->network == LS_JOB_NETWORK_ALPHABETA        ? LS_NETWORK_ALPHABETA
+                                                         : LS_NETWORK_FLOW;
+  return options;
 }
 
 /* --- a change to a job, as the options that make it ---------------------------------------------- */

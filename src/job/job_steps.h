@@ -13,8 +13,8 @@
 
 /* --- job.c ------------------------------------------------------------------------------------------ */
 
-/* As ls_job_settle(), for another strategy of the same job: on its cluster, which is lent, where one like it
- * would be built. */
+/* Cluster and strategy, resolved, for another strategy of the same job: on its cluster, which is lent, where
+ * one like it would be built. */
 LsJobResult *ls_job_settle_beside (const LsJobResult *job, const LsHardware *hardware, uint32_t n_nodes,
                                    const LsStrategy *strategy, GError **error);
 

@@ -7,16 +7,15 @@
 
 /* --- the plan of a job run again on hardware that is a little different -------------------------- */
 
-gboolean
-ls_rerun_options (const LsJobSpec *spec, const LsJobResult *r, LsRunOptions *ret_options, GError **error)
+LsRunOptions
+ls_rerun_options (const LsJobSpec *spec, const LsJobResult *r)
 {
-  if (!ls_job_spec_options (spec, ret_options, error))
-    return FALSE;
-  ls_hardware_host (r->hardware, &r->strategy, &ret_options->host);
-  ret_options->no_spans = ret_options->steady = true;
-  if (ret_options->fold == LS_SHORTCUT_CHECK)
-    ret_options->fold = LS_SHORTCUT_AUTO;
-  return TRUE;
+  LsRunOptions options = ls_job_spec_options (spec);
+  ls_hardware_host (r->hardware, &r->strategy, &options.host);
+  options.no_spans = options.steady = true;
+  if (options.fold == LS_SHORTCUT_CHECK)
+    options.fold = LS_SHORTCUT_AUTO;
+  return options;
 }
 
 LsTimeline *

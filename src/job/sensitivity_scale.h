@@ -36,10 +36,8 @@ void ls_scaled_clear (LsScaled *x);
 
 /* Only how long the step takes is wanted: no spans are kept, and no more steps are simulated than show it. */
 
-/* As the job ran; what was checked then is not checked again. Borrows of spec. Errors as of
- * ls_job_spec_options(). */
-gboolean ls_rerun_options (const LsJobSpec *spec, const LsJobResult *r, LsRunOptions *ret_options,
-                           GError **error);
+/* As the job ran; what was checked then is not checked again. Borrows of spec. */
+LsRunOptions ls_rerun_options (const LsJobSpec *spec, const LsJobResult *r);
 /* On a cluster of this spec; hardware: its kernels and collectives. Free the cluster and the timeline; a
  * timeline borrows of neither. ret_cluster NULL: not wanted. NULL: errors as of ls_run() and
  * ls_cluster_build(). */

@@ -185,9 +185,9 @@ load (LsSweepRun *x, GError **error)
   if (!has_model || !x->hardware)
     return ls_diag_list_to_error (diags, error);
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
-  gboolean has_options = ls_job_spec_options (job, &x->options, error);
+  x->options = ls_job_spec_options (job);
   x->options.calls = x->calls = ls_known_calls_new ();
-  return has_options && ls_job_residuals_load (job, &x->residuals, error)
+  return ls_job_residuals_load (job, &x->residuals, error)
       && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
       && ls_hardware_check_allocator (&x->hardware->spec, &x->options.memory, error)
       && check_memory (&x->hardware->spec, error);

@@ -7,7 +7,6 @@
 #include "analysis/interval.h"
 #include "base/team.h"
 #include "data/jobs/job_files.h"
-#include "job/job_cases.h"
 #include "job/job_interval.h"
 #include "job/softwares.h"
 
@@ -18,7 +17,8 @@ struct LsValidationRun {
   GPtrArray *chosen;    /* borrowed from cases, in file order    */
   GPtrArray *distinct;  /* char *, borrowed: each family of chosen once */
   GHashTable *hardware; /* LsNamedHardware */
-  const LsRunOptions *options;
+  const LsJobSpec *job;
+  LsRunOptions options;
   guint n_variants; /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
   LsScoreRow *rows; /* [n_variants][chosen->len], reasons owned */
   GArray *refusals; /* LsRefusal                             */
@@ -48,9 +48,8 @@ ls_validation_run_free (LsValidationRun *v)
   g_hash_table_unref (v->hardware);
   g_ptr_array_unref (v->chosen);
   g_clear_pointer (&v->cases, g_ptr_array_unref);
-  g_free ((gpointer) v->scores.own_knobs);
-  g_free ((gpointer) v->scores.by_hardware);
-  g_free ((gpointer) v->scores.ignored);
+  for (LsCaseNames n = 0; n < LS_N_CASE_NAMES; n++)
+    g_free ((gpointer) v->scores.names[n]);
   g_strfreev ((char **) v->scores.assumed);
   g_free (v);
 }
@@ -135,26 +134,16 @@ assume (LsValidationRun *v, GError **error)
   return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
 }
 
-/* Before the threads start. */
+/* Before the threads start. Rows that name no software run the textbook, as jobs do. */
 static void
 load_hardware (LsValidationRun *v)
 {
-  for (guint i = 0; i < v->chosen->len; i++) {
-    const LsCase *c = g_ptr_array_index (v->chosen, i);
-    if (!c->wrong)
-      ls_named_hardware (v->hardware, c->cluster);
-  }
-}
-
-/* Rows that name no software run the textbook, as jobs do. */
-static void
-settle_software (LsValidationRun *v)
-{
+  const LsMeasuredFiles files = { v->job->gpu_calibration, v->job->nccl };
   for (guint i = 0; i < v->chosen->len; i++) {
     LsCase *c = g_ptr_array_index (v->chosen, i);
-    const LsNamedHardware *h = g_hash_table_lookup (v->hardware, c->cluster ? c->cluster : "");
+    const LsNamedHardware *h = c->wrong ? NULL : ls_named_hardware (v->hardware, c->cluster, &files);
     if (h && h->hardware)
-      ls_job_case_settle (c, h->hardware);
+      ls_softwares_settle (NULL, h->hardware, c->said, &c->strategy);
   }
 }
 
@@ -170,16 +159,15 @@ ideal_s (const LsJobResult *r)
 
 /* Fills a row, whose reason is not set yet. variant 0: all mechanisms are on. */
 static void
-simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c, guint variant,
-          LsScoreRow *row)
+simulate (const LsValidationRun *v, const LsHardware *hardware, LsCase *c, guint variant, LsScoreRow *row)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) result = NULL;
   if (variant == 0)
-    result = ls_job_simulate (&c->model, hardware, 0, &c->strategy, v->options, &error);
+    result = ls_job_case_run (c, hardware, v->job, &error);
   else {
     LsAblated a;
-    ls_ablated_init (&a, (LsAblation) (variant - 1), hardware, &c->strategy, v->options);
+    ls_ablated_init (&a, (LsAblation) (variant - 1), hardware, &c->strategy, &v->options);
     result = ls_job_simulate (&c->model, &a.hardware, 0, &a.strategy, &a.options, &error);
     ls_ablated_clear (&a);
   }
@@ -222,7 +210,7 @@ static void
 run_case (guint slot, gpointer data)
 {
   LsValidationRun *v = data;
-  const LsCase *c = g_ptr_array_index (v->chosen, slot % v->chosen->len);
+  LsCase *c = g_ptr_array_index (v->chosen, slot % v->chosen->len);
   LsScoreRow *row = &v->rows[slot];
   if (c->wrong) {
     row->reason = g_strdup (c->wrong);
@@ -239,21 +227,31 @@ run_case (guint slot, gpointer data)
 static GVariant *
 pack_case (guint slot, gconstpointer data)
 {
-  return ls_score_row_pack (&((const LsValidationRun *) data)->rows[slot]);
+  const LsValidationRun *v = data;
+  return g_variant_new ("(@" LS_SCORE_ROW_TYPE "@" LS_JOB_CASE_TYPE ")", ls_score_row_pack (&v->rows[slot]),
+                        ls_job_case_pack (v->chosen->pdata[slot % v->chosen->len]));
 }
 
 static void
 unpack_case (guint slot, GVariant *packed, gpointer data)
 {
-  ls_score_row_unpack (&((LsValidationRun *) data)->rows[slot], packed);
+  LsValidationRun *v = data;
+  g_autoptr (GVariant) row = g_variant_get_child_value (packed, 0),
+                       rests = g_variant_get_child_value (packed, 1);
+  ls_score_row_unpack (&v->rows[slot], row);
+  if (slot < v->chosen->len) /* all mechanisms are on */
+    ls_job_case_unpack (v->chosen->pdata[slot], rests);
 }
 
 static gboolean
 run_cases (LsValidationRun *v, const LsValidateSpec *spec, GError **error)
 {
-  const LsTeamLoop loop
-      = { .each = run_case, .pack = pack_case, .unpack = unpack_case, .type = LS_SCORE_ROW_TYPE, .data = v };
-  const LsRunOptions *o = v->options;
+  const LsTeamLoop loop = { .each = run_case,
+                            .pack = pack_case,
+                            .unpack = unpack_case,
+                            .type = "(" LS_SCORE_ROW_TYPE LS_JOB_CASE_TYPE ")",
+                            .data = v };
+  const LsRunOptions *o = &v->options;
   g_autofree char *key
       = g_strdup_printf ("%s %s %u %d %d %d %s", v->command, v->sha256, v->n_variants, (int) o->fold,
                          (int) o->coarsen, (int) o->network, spec->cluster ? spec->cluster : "");
@@ -343,9 +341,9 @@ score (LsValidationRun *v)
   v->scores.rows = v->rows;
   v->scores.n_refusals = v->refusals->len;
   v->scores.refusals = (const LsRefusal *) (gpointer) v->refusals->data;
-  v->scores.own_knobs = (gpointer) g_ptr_array_free (ls_job_cases_with_facts (v->chosen), FALSE);
-  v->scores.by_hardware = (gpointer) g_ptr_array_free (ls_job_cases_by_hardware (v->chosen), FALSE);
-  v->scores.ignored = (gpointer) g_ptr_array_free (ls_job_cases_ignored_columns (v->cases), FALSE);
+  for (LsCaseNames n = 0; n < LS_N_CASE_NAMES; n++)
+    v->scores.names[n] = (gpointer) g_ptr_array_free (
+        ls_job_cases_names (n == LS_CASES_IGNORED ? v->cases : v->chosen, n), FALSE);
   v->scores.cases = v->chosen;
   v->scores.rest = ls_job_cases_rest (v->chosen);
 }
@@ -368,13 +366,11 @@ command_of (const LsValidationRun *v, const LsValidateSpec *spec)
 LsValidationRun *
 ls_validate (const LsValidateSpec *spec, GError **error)
 {
-  LsRunOptions options = *spec->options;
-  options.no_spans = options.steady = true;
   g_autoptr (LsValidationRun) v = g_new0 (LsValidationRun, 1);
   v->chosen = g_ptr_array_new ();
   v->hardware = ls_named_hardware_new ();
   v->distinct = g_ptr_array_new ();
-  v->options = &options;
+  v->job = spec->job;
   v->n_variants = spec->ablate ? 1 + LS_N_ABLATIONS : 1;
   g_autoptr (GRegex) only = spec->only ? g_regex_new (spec->only, G_REGEX_OPTIMIZE, 0, NULL) : NULL;
   if (spec->only && !only)
@@ -382,11 +378,12 @@ ls_validate (const LsValidateSpec *spec, GError **error)
                          spec->only);
   if (!read_cases (v, spec, error) || !choose (v, spec, only, error))
     return NULL;
+  v->options = ls_job_spec_options (v->job);
+  v->options.no_spans = v->options.steady = true;
   v->scores.assumed = (gpointer) g_strdupv ((char **) spec->assume);
   if (!assume (v, error))
     return NULL;
   load_hardware (v);
-  settle_software (v);
   v->command = command_of (v, spec);
   begin_rows (v);
   if (!run_cases (v, spec, error))
@@ -394,7 +391,7 @@ ls_validate (const LsValidateSpec *spec, GError **error)
   score (v);
   if (spec->with_coverage)
     v->scores.coverage = ls_coverage_new (v->rows, v->chosen->len);
-  v->options = NULL;
+  v->job = NULL;
   return g_steal_pointer (&v);
 }
 

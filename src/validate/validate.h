@@ -16,7 +16,7 @@
 #include "analysis/interval.h"
 #include "base/team.h"
 #include "exec/run.h"
-#include "job/hardware.h"
+#include "job/job_cases.h"
 #include "job/sensitivity_scale.h"
 #include "strategy/strategy.h"
 
@@ -101,14 +101,11 @@ typedef struct {
   const LsRefusal *refusals; /* most rows first */
   guint n_ablations;         /* 0: not asked for */
   LsAblationScore *ablations;
-  const char *const *assumed; /* "knob=value" set for every row, NULL-terminated, or NULL */
-  const char *const
-      *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
-  const char *const *by_hardware; /* clusters of rows that name none, NULL-terminated, or NULL */
-  const char *const *ignored;     /* columns that nothing reads, likewise */
-  const GPtrArray *cases;         /* LsCase of the rows, which say what each rests on */
-  const char *rest;               /* what all rest on, in words; "": nothing */
-  const LsCoverage *coverage;     /* NULL: not asked for */
+  const char *const *assumed;                /* "knob=value" set for every row, NULL-terminated, or NULL */
+  const char *const *names[LS_N_CASE_NAMES]; /* as ls_job_cases_names(), NULL-terminated */
+  const GPtrArray *cases;                    /* LsCase of the rows, which say what each rests on */
+  const char *rest;                          /* what all rest on, in words; "": nothing */
+  const LsCoverage *coverage;                /* NULL: not asked for */
 } LsScores;
 
 /* --- refusals --------------------------------------------------------------------------------------- */
@@ -214,12 +211,12 @@ void ls_ablated_clear (LsAblated *a);
 /* --- a validation ------------------------------------------------------------------------------------- */
 
 typedef struct {
-  const char *const *paths; /* of tables and logs: job/job_cases.h */
-  const char *cluster;      /* of logs; NULL: there are none       */
-  const char *split;        /* NULL: all           */
-  const char *only;         /* regex on id, or NULL */
-  guint n_threads;          /* 0: one per processor */
-  const LsRunOptions *options;
+  const char *const *paths;  /* of tables and logs: job/job_cases.h */
+  const char *cluster;       /* of logs; NULL: there are none       */
+  const char *split;         /* NULL: all           */
+  const char *only;          /* regex on id, or NULL */
+  guint n_threads;           /* 0: one per processor */
+  const LsJobSpec *job;      /* of all rows, besides what they say: how they are simulated */
   const char *const *assume; /* knobs of the strategy, host costs: "key=value"; or NULL */
   bool ablate;               /* simulate all rows again with each mechanism off */
   bool with_coverage;        /* of intervals (analysis/interval.h)           */

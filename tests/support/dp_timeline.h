@@ -67,9 +67,8 @@ dp_run (const char *flags, void (*edit) (LsModel *m))
                                              "topologies", "eight.json", NULL);
   run.hardware
       = ls_hardware_load_with (eight, &(LsMeasuredFiles) { run.spec.gpu_calibration, run.spec.nccl }, diags);
-  LsRunOptions options;
-  if (LS_CHECK (is_read && ls_diag_list_n (diags) == 0 && run.hardware
-                && ls_job_spec_options (&run.spec, &options, &error)))
+  const LsRunOptions options = ls_job_spec_options (&run.spec);
+  if (LS_CHECK (is_read && ls_diag_list_n (diags) == 0 && run.hardware))
     run.result = ls_job_simulate (&run.model, run.hardware, 0, &run.spec.strategy, &options, &error);
   LS_CHECK_NO_ERROR (error);
   return run;

@@ -470,7 +470,7 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
     skip (x, "the cluster is not known");
     return;
   }
-  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster);
+  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster, NULL);
   if (!machine->hardware) {
     skip (x, machine->reason);
     return;
@@ -560,10 +560,10 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
   } rows[] = {
     { has_nccl, "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
       spec->algorithm ? NULL : tuner, "--algorithm KIND" },
-    { has_nccl, "protocol", ls_protocol_name ((LsProtocol) spec->protocol), is_given ? "protocol %s" : NULL,
+    { has_nccl, "protocol", ls_protocol_name ((LsProtocol) spec->protocol), "protocol %s",
       is_given ? NULL : tuner, "--protocol KIND" },
-    { has_nccl, "max_ctas", has_ctas ? ctas : "as the library has it", has_ctas ? "at most %s CTAs" : NULL,
-      has_ctas ? NULL : "by default", "--max-ctas N" },
+    { has_nccl, "max_ctas", has_ctas ? ctas : "as the library has it",
+      has_ctas ? "at most %s CTAs" : "CTAs %s", has_ctas ? NULL : "by default", "--max-ctas N" },
     { has_nccl, "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",
       spec->nccl ? NULL : "the accelerator's file", rates },
     { is_one && !has_ends, "gpus", gpus, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
@@ -615,7 +615,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   if (run->rows->len > 0) {
     const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
     bool is_one = g_hash_table_size (machines) == 1;
-    assume (run, spec, is_one ? ls_named_hardware (machines, first->cluster)->hardware : NULL, first);
+    assume (run, spec, is_one ? ls_named_hardware (machines, first->cluster, NULL)->hardware : NULL, first);
     return TRUE;
   }
   g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */

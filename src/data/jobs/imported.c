@@ -7,8 +7,9 @@
 #include "data/text/field.h"
 
 void
-ls_import_clear (LsImported *import)
+ls_import_clear (gpointer data)
 {
+  LsImported *import = data;
   if (!import || !import->name)
     return;
   g_free (import->name);
@@ -20,6 +21,13 @@ ls_import_clear (LsImported *import)
   g_array_unref (import->remarks);
   ls_measured_clear (&import->measured);
   *import = (LsImported) { 0 };
+}
+
+void
+ls_import_unref (gpointer import)
+{
+  if (import)
+    g_atomic_rc_box_release_full (import, ls_import_clear);
 }
 
 /* --- remarks ----------------------------------------------------------------------------------------- */

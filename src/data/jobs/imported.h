@@ -71,7 +71,8 @@ bool ls_import_load (const char *const *paths, const LsModel *model, LsImported 
 /* The same of a text; name stands for its path, and nothing is given. */
 bool ls_import_read (const char *text, gsize n, const char *name, const LsModel *model,
                      LsImported *ret_import, LsDiagList *diags);
-void ls_import_clear (LsImported *import); /* NULL allowed */
+void ls_import_clear (gpointer import); /* an LsImported; NULL allowed */
+void ls_import_unref (gpointer import); /* one that is counted (g_atomic_rc_box_dup); NULL allowed */
 
 /* The first remark of that kind about a key, or about any if it is NULL; NULL: there is none. */
 const LsRemark *ls_import_remark (const LsImported *import, LsRemarkKind kind, const char *key);

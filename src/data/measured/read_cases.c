@@ -280,9 +280,10 @@ case_free (gpointer data)
   ls_fields_clear (case_fields, c);
   g_free (c->wrong);
   g_strfreev (c->ignored);
-  g_clear_pointer (&c->logged, g_hash_table_unref);
+  ls_import_unref (c->from);
   g_clear_pointer (&c->notes, g_ptr_array_unref);
   g_clear_pointer (&c->assumptions, g_array_unref);
+  g_clear_pointer (&c->knobs, g_array_unref);
   ls_model_clear (&c->model);
   ls_strategy_clear (&c->strategy);
   g_hash_table_unref (c->said);

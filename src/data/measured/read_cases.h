@@ -43,6 +43,7 @@
 #include <glib.h>
 
 #include "base/diag.h"
+#include "data/jobs/imported.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
 
@@ -65,9 +66,10 @@ typedef struct {
   LsStrategy strategy; /* its `gpus` is the column's                             */
   GHashTable *said;    /* keys of the strategy that it or facts say (char *, static)     */
   char **ignored;      /* of the first row of a table: its columns that nothing reads; else NULL   */
-  GHashTable *logged;  /* keys that a log says, likewise; NULL: it is of a table                 */
-  GPtrArray *notes;    /* char *: of a log, as a run of it says them; else NULL                  */
-  GArray *assumptions; /* LsAssumption (job/assumptions.h), of what it does not say; NULL: none   */
+  LsImported *from;    /* what a log says, counted; NULL: it is of a table                        */
+  GPtrArray *notes;    /* char *: of a log that ran, as a run of it says them; else NULL          */
+  /* LsAssumption (job/assumptions.h) of one that ran, of what it does not say; NULL: none */
+  GArray *assumptions, *knobs;
   double measured_s;
   double allocated_gib; /* 0: not measured */
   /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is

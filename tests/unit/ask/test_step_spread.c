@@ -208,9 +208,8 @@ simulated (const Case *c, const double *x)
   g_autofree double *slow = g_new (double, n);
   for (uint32_t i = 0; i < n; i++)
     slow[i] = 1 + x[i];
-  LsRunOptions options;
+  LsRunOptions options = ls_job_spec_options (&c->spec);
   LsHardware h;
-  LS_CHECK (ls_job_spec_options (&c->spec, &options, &error));
   ls_hardware_host (c->r->hardware, &c->r->strategy, &options.host);
   options.no_spans = true;
   options.slow = slow;

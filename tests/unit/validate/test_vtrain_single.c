@@ -160,12 +160,11 @@ a_slow_host_explains_rows_it_was_not_fitted_to (void)
   if (!cases_path)
     return;
   static const char *const slow_host[] = { "host-launch=54us", NULL };
-  LsRunOptions options;
-  ls_run_options_init (&options);
-  options.fold = LS_SHORTCUT_AUTO;
+  LsJobSpec job;
+  ls_job_spec_init (&job);
   const char *const paths[] = { cases_path, NULL };
   LsValidateSpec spec
-      = { .paths = paths, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .options = &options };
+      = { .paths = paths, .only = "^vtrain-single-\\d*[13579]7$", .n_threads = 1, .job = &job };
   g_autoptr (GError) error = NULL;
   g_autoptr (LsValidationRun) as_given = ls_validate (&spec, &error);
   spec.assume = slow_host;
