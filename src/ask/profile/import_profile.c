@@ -833,6 +833,8 @@ count (Importing *m)
     const LsProfileOp *op = &g_array_index (r->step->ops, LsProfileOp, i);
     uint32_t group = op->op->group;
     LsTime time = (op->end - op->start) * PS_PER_NS;
+    import->takes_dp
+        |= op->kind == LS_PROFILE_COLLECTIVE && (op->slot == LS_SLOT_DP || op->slot == LS_SLOT_WORLD);
     const LsProfileTraffic one
         = { .class = op->op->class,
             .bytes = op->op->bytes,

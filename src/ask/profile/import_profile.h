@@ -43,7 +43,7 @@ typedef struct {
       host_late; /* measured, of the first profile: the step, its kernels, what began late */
   guint n_profiles, n_kernels, n_copies, n_syncs;
   uint32_t n_ranks;
-  bool has_mesh;
+  bool has_mesh, takes_dp; /* it can be replayed with another dp */
   LsMesh mesh;
   GArray *traffic;  /* LsProfileTraffic, of the first profile */
   GPtrArray *notes; /* char *: what is assumed                */

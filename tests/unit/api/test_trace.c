@@ -52,7 +52,8 @@ static void export(const char *job, const char *path)
   g_autoptr (LsAnswer) answer = asked ("trace", options);
 }
 
-/* Without the lines that say whence an assumption is: a trace has it from itself. */
+/* Without the lines that say whence an assumption is, what to type for another one, and where ranks are: a
+ * trace has it from itself. */
 static char *
 without_reasons (const char *text)
 {
@@ -61,7 +62,8 @@ without_reasons (const char *text)
   bool is_reason = false;
   for (char **line = lines; *line; line++) {
     is_reason = g_str_has_prefix (*line, "rests on ") || (is_reason && **line != '\0');
-    if (!is_reason && !strstr (*line, "\"why\": "))
+    if (!is_reason && !strstr (*line, "\"why\": ") && !strstr (*line, "\"instead\": ")
+        && !strstr (*line, "\"block\"") && !strstr (*line, "\"as in its file\""))
       g_string_append_printf (out, "%s\n", *line);
   }
   return g_string_free (out, FALSE);
