@@ -331,13 +331,6 @@ offer (Places *p, GArray *best, guint n, uint32_t trunk, char *name)
   g_array_insert_val (best, at, use);
 }
 
-/* Whether names that begin so come behind all that are kept. */
-static bool
-is_behind (const GArray *best, guint n, const char *begin)
-{
-  return best->len == n && strncmp (begin, g_array_index (best, LsLinkUse, n - 1).name, strlen (begin)) > 0;
-}
-
 /* Number `local` of a host, if it is used so much. */
 static void
 offer_at (Places *p, GArray *best, guint n, uint32_t host, uint32_t local, double use)
@@ -404,8 +397,8 @@ offer_in_order (Places *p, GArray *best, guint n, bool is_from_leaf, double use)
   for (uint32_t number = 0; number < n_beginnings; number = next_as_text (number, n_beginnings)) {
     char begin[32];
     g_snprintf (begin, sizeof begin, is_from_leaf ? "leaf%u>" : "node%u/", number);
-    if (is_behind (best, n, begin))
-      return;
+    if (best->len == n && strncmp (begin, g_array_index (best, LsLinkUse, n - 1).name, strlen (begin)) > 0)
+      return; /* it comes after all that are kept */
     if (is_from_leaf)
       offer_from_leaf (p, best, n, number, locals, use);
     for (guint i = 0; i < locals->len && !is_from_leaf; i++)

@@ -80,8 +80,7 @@ ls_request_set (LsRequest *r, const char *key, const char *value, GError **error
     return ls_fail (error, LS_ERROR_USAGE, "--%s: expected 0 or 1; got \"%s\"", option->key, value);
   if (option->argument && !value)
     return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s", option->key, option->argument);
-  const Given given = { g_strdup (value ? value : "1"), option };
-  g_array_append_val (r->given, given);
+  ls_list_add (r->given, &(Given) { g_strdup (value ? value : "1"), option });
   return TRUE;
 }
 

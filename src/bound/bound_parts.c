@@ -151,18 +151,15 @@ numbered_time (const BoundParts *x, uint32_t kernel)
 static LsTime
 call_time (const BoundParts *x, const LsPartOp *op)
 {
+  static const uint8_t groups[LS_N_SLOTS] /* + 1 */
+      = {
+          [LS_SLOT_TP] = GROUP_TP + 1, [LS_SLOT_EP] = GROUP_EXPERTS + 1, [LS_SLOT_ETP] = GROUP_EXPERT_TP + 1
+        };
   const LsStrategy *s = x->s;
-  bool is_of_tp = op->slot == LS_SLOT_TP, is_to_experts = op->slot == LS_SLOT_EP;
-  if (s->mp.ep_overlap || (!is_of_tp && (s->experts.load || s->mp.delay_wgrad))
-      || (is_to_experts && x->shard.experts.sends_tokens_once))
-    return 0;
-  return is_of_tp || is_to_experts || op->slot == LS_SLOT_ETP
-      ? bound_time (x->comm,
-                    is_of_tp            ? GROUP_TP
-                        : is_to_experts ? GROUP_EXPERTS
-                                        : GROUP_EXPERT_TP,
-                    (LsCollKind) op->coll, op->bytes)
-      : 0;
+  bool is_hidden = s->mp.ep_overlap || (op->slot != LS_SLOT_TP && (s->experts.load || s->mp.delay_wgrad))
+      || (op->slot == LS_SLOT_EP && x->shard.experts.sends_tokens_once);
+  uint8_t group = is_hidden ? 0 : groups[op->slot];
+  return group > 0 ? bound_time (x->comm, (BoundGroup) (group - 1), (LsCollKind) op->coll, op->bytes) : 0;
 }
 
 static LsTime
@@ -254,14 +251,6 @@ bound_add (BoundPart *to, const BoundPart *p, uint64_t n)
   to->root = MAX (to->root, p->root); /* all of it is gathered as one */
 }
 
-static void
-find_times (BoundParts *x, const LsModelPart *lowered, BoundPart *p)
-{
-  p->f = pass_time (x, &lowered->pass[LS_PARTS_FORWARD]);
-  p->b = pass_time (x, &lowered->pass[LS_PARTS_BACKWARD]) + pass_time (x, &lowered->pass[LS_PARTS_WEIGHTS]);
-  add_units (x, p);
-}
-
 LS_DEFINE_BYTES_KEY (key, Key)
 
 static Key
@@ -298,10 +287,15 @@ bound_parts (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, bool is
   const BoundComm comm = { b, cluster, s };
   BoundParts x = { b->model, s, &comm, ls_strategy_shard (s, b->model), false };
   for (uint32_t i = 0; lowered && i < lowered->n; i++) {
-    e->part[i].size = lowered->part[i].size;
+    const LsPartPass *pass = lowered->part[i].pass;
+    BoundPart *p = &e->part[i];
+    p->size = lowered->part[i].size;
     x.is_layer = i >= LS_MODEL_LAYER;
-    if (cluster)
-      find_times (&x, &lowered->part[i], &e->part[i]);
+    if (!cluster)
+      continue;
+    p->f = pass_time (&x, &pass[LS_PARTS_FORWARD]);
+    p->b = pass_time (&x, &pass[LS_PARTS_BACKWARD]) + pass_time (&x, &pass[LS_PARTS_WEIGHTS]);
+    add_units (&x, p);
   }
   return e->part;
 }

@@ -53,8 +53,8 @@ void ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHard
 void ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec);
 
 /* Adds these, and which chips or trays of a built cluster a job has, where nobody says. command: what has an
- * option for other chips, "lockstep run ", or "": it is asked itself, and says trays elsewhere. *all NULL: a new
- * array. */
+ * option for other chips, "lockstep run ", or "": it is asked itself, and says trays elsewhere. *all NULL: a
+ * new array. */
 void ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command);
 
 /* Adds the rows of `own` that `other` has not, or otherwise; NULL: has none. *all NULL: a new array. */

@@ -174,8 +174,7 @@ take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags)
       set_key (import, model, strategy, pair[1], is_quiet, diags);
       continue;
     }
-    const ImportGiven variable = { g_strdup (pair[0]), g_strdup (pair[1]), false, false };
-    g_array_append_val (variables, variable);
+    ls_list_add (variables, &(ImportGiven) { g_strdup (pair[0]), g_strdup (pair[1]), false, false });
   }
   return variables;
 }
@@ -515,8 +514,7 @@ ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_
     char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
     if (!text)
       return false;
-    const ImportFile file = { path, text, n, *paths, g_new0 (ImportYaml, 1), g_new0 (bool, 1) };
-    g_array_append_val (files, file);
+    ls_list_add (files, &(ImportFile) { path, text, n, *paths, g_new0 (ImportYaml, 1), g_new0 (bool, 1) });
   }
   return unpack_and_read ((ImportFile *) (gpointer) files->data, files->len, changes, model, ret_import,
                           diags);

@@ -281,8 +281,7 @@ draw_rank (Plot *p, uint32_t shown, uint32_t rank)
 {
   g_autofree char *name = g_strdup_printf ("rank %u, stage %u", shown,
                                            p->t->plan->programs[ls_plan_role (p->t->plan, rank)].stage);
-  const Place place = { .rank = rank, .passes = p->y + BAR / 2 };
-  g_array_append_val (p->places, place);
+  ls_list_add (p->places, &(Place) { .rank = rank, .passes = p->y + BAR / 2 });
   lane_ground (p, p->y, BAR, name, false);
   draw_passes (p, rank);
   draw_strip (p, rank);

@@ -70,8 +70,7 @@ void
 ls_page_take_packed (LsPage *p, const char *name, char *json)
 {
   g_autoptr (GByteArray) packed = ls_gzip (json, strlen (json));
-  const Part part = { g_base64_encode (packed->data, packed->len), name, true };
-  g_array_append_val (p->parts, part);
+  ls_list_add (p->parts, &(Part) { g_base64_encode (packed->data, packed->len), name, true });
   g_free (json);
 }
 

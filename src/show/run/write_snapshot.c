@@ -54,8 +54,7 @@ typedef struct {
 static void
 add_frame (GArray *frames, char *where, uint32_t line, char *what)
 {
-  Frame f = { where, what, line };
-  g_array_append_val (frames, f);
+  ls_list_add (frames, &(Frame) { where, what, line });
 }
 
 static void
