@@ -96,7 +96,9 @@ ROWS = {
     "check": ("data/models/tiny.json", "--model tiny; --cluster pair; --json"),
     "validate": ("data/cases.csv", """
         --from pub.sh; --split y; --only a-1; --assume p2p=overlapped; --max-mape 1; --coverage; --min-coverage 50 ! --coverage; --max-width 1 ! --coverage
-        --residuals r.json; --network alphabeta; --chart c.gp; --markdown m.md; --ablate; --template; --report r.html; --json"""),
+        --residuals r.json; --network alphabeta; --chart c.gp; --markdown m.md; --ablate; --template; --report r.html; --json
+        --steps 1 = data/cases.csv --json; --memory-clock device = data/cases.csv --json; --memory-allocator caching = data/megatron.log --cluster pair --json
+        --gpu-calibration a100 = SHIPPED data/megatron.log --cluster dgx-h100; --nccl nccl-a100 = SHIPPED data/megatron.log --cluster dgx-h100"""),
     "calibrate": ("data/profile-flat.json", """
         --gpu round; --nccl = data/all-reduce-pair.txt --cluster pair; --cluster pair = data/profile-beside.json; --op all-reduce = --nccl data/all-reduce-pair.txt data/all-gather-pair.json --cluster pair
         --runs data/runs.csv = --cluster pair; --pytorch-trace data/rank0.json.gz; --rank 0; --step 10; --other-job; --json

@@ -494,6 +494,11 @@ class ValidateOptions(TypedDict, total=False):
     fold: Text  # As for run
     coarsen: Text  # As for run
     network: Text  # As for run
+    steps: Number  # As for run
+    memory_clock: Text  # As for run
+    memory_allocator: Text  # As for run
+    gpu_calibration: File  # As for run
+    nccl: File  # As for run
     chart: Text  # Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script)
     markdown: Text  # Write the scores by family as a table in Markdown
     ablate: Switch  # Simulate all again with each mechanism off in turn, and show what that does to the errors
