@@ -5,12 +5,13 @@
 
 #include "analysis/conservation.h"
 #include "analysis/op_class.h"
+#include "data/jobs/job_files.h"
 #include "data/traces/traces.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/assumptions.h"
-#include "job/job_steps.h"
 #include "job/job_from.h"
 #include "job/job_interval.h"
+#include "job/job_steps.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
 #include "lower/lower.h"
@@ -513,11 +514,11 @@ check_trace_knobs (const LsJobSpec *spec, GError **error)
       : spec->is_strict          ? "strict"
       : spec->segment > 0        ? "segment"
                                  : spec->strategy_knob;
+  const LsField *f = knob ? ls_field_find_value (ls_strategy_fields, knob) : NULL;
+  g_autofree char *flag = f ? ls_field_flag (f) : g_strconcat ("--", knob, NULL);
   if (knob)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --trace, which has fixed it", knob);
-  else if (!spec->cluster)
-    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "expected --cluster");
-  return !knob && spec->cluster;
+    return ls_fail (error, LS_ERROR_USAGE, "%s does not go with --trace, which has fixed it", flag);
+  return spec->cluster || ls_fail (error, LS_ERROR_USAGE, "expected --cluster");
 }
 
 static uint32_t
