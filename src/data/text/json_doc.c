@@ -551,10 +551,11 @@ after_value (char *at)
   int depth = 0;
   do {
     if (*at == '"')
-      for (at++; *at && *at != '"'; at++)
-        at += *at == '\\' && at[1];
+      for (at++; *(at += strcspn (at, "\"\\")) == '\\';)
+        at += at[1] ? 2 : 1;
     depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
     at += *at != '\0';
+    at += depth > 0 ? strcspn (at, "\"{}[]") : 0;
   } while (*at && depth > 0);
   return at;
 }
@@ -563,9 +564,8 @@ after_value (char *at)
 static char *
 copy_blanks (char *out, const char *from, const char *to, const char *which)
 {
-  for (; from < to; from++)
-    if (strchr (which, *from))
-      *out++ = *from;
+  while ((from += strcspn (from, which)) < to)
+    *out++ = *from++;
   return out;
 }
 
