@@ -278,13 +278,6 @@ find_called (LsDataKind kind, const char *name)
 
 #define MOST_NAMED 12
 
-/* A word of letters and a number: "h100", not "nvidia" or "80". */
-static bool
-may_name_a_gpu (const char *word)
-{
-  return g_ascii_isalpha (*word) && strpbrk (word, "0123456789");
-}
-
 /* Those that a word is the name of, else the beginning of: "a100" of "a100-40g" and "a100-80g". */
 static void
 add_gpus (GPtrArray *gpus, const GPtrArray *entries, const char *word)
@@ -307,7 +300,7 @@ gpus_named (const char *folded)
   g_auto (GStrv) words = g_strsplit (folded, "-", -1);
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_GPUS);
   for (char **word = words; *word; word++)
-    if (may_name_a_gpu (*word))
+    if (g_ascii_isalpha (**word) && strpbrk (*word, "0123456789")) /* it may name a GPU */
       add_gpus (gpus, entries, *word);
   return gpus;
 }

@@ -12,6 +12,7 @@
 #include "job/job_steps.h"
 #include "job/softwares.h"
 #include "model/operators.h"
+#include "strategy/shard.h"
 
 typedef struct {
   const LsJobSpec *spec;
@@ -62,12 +63,12 @@ batch_rule (const Job *j)
                           j->s->pp > 1 ? " and stage" : "");
 }
 
-/* PyTorch's FSDP keeps its shards in fp32 and casts what it gathers: they are their own masters. */
+/* FSDP's shards are their own masters: in fp32, where it casts what it gathers, or as narrow as that. */
 static bool
-has_wide_shards (const Job *j)
+has_shards (const Job *j, bool are_narrow)
 {
-  bool is_torch = j->s->dp_kind == LS_DP_FSDP1 || j->s->dp_kind == LS_DP_FSDP2;
-  return is_torch && j->s->zero_stage > 0 && !j->s->data.narrow_shards;
+  return ls_dp_traits (j->s->dp_kind)->is_fsdp && j->s->zero_stage > 0
+      && j->s->data.narrow_shards == are_narrow;
 }
 
 /* Weights that the optimizer steps on itself have its format; those that are frozen never. */
@@ -81,44 +82,58 @@ format_of_parameters (const Job *j)
   if (dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
     return g_strdup ("fp32");
   g_autofree char *learned = j->s->opt.master == LS_MASTER_WEIGHTS ? g_strdup ("fp32")
-      : has_wide_shards (j) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
-                            : g_strdup (j->s->lora.rank > 0 ? between : narrow);
+      : has_shards (j, false) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
+                              : g_strdup (j->s->lora.rank > 0 ? between : narrow);
   return j->s->lora.rank == 0
       ? g_steal_pointer (&learned)
       : g_strdup_printf ("%s%s frozen, adapters %s", j->s->lora.qlora ? "nf4 in linear layers, " : "", narrow,
                          learned);
 }
 
-/* Where products are scaled, --dtype does not decide it. */
+/* Where products are in fp8, --dtype does not decide it. */
+static char *
+parameters_of (const Job *j, bool are_fp8)
+{
+  LsDtype dtype = (LsDtype) j->s->dtype;
+  bool is_scaled = ls_dtype_is_scaled (dtype);
+  if (are_fp8 != (is_scaled && dtype != LS_DTYPE_NVFP4))
+    return NULL;
+  g_autofree char *format = format_of_parameters (j);
+  return is_scaled ? g_strdup_printf ("%s, products in %s", format, ls_dtype_name (dtype))
+                   : g_steal_pointer (&format);
+}
+
 static char *
 parameters (const Job *j)
 {
-  return ls_dtype_is_scaled ((LsDtype) j->s->dtype) ? NULL : format_of_parameters (j);
+  return parameters_of (j, false);
 }
 
 static char *
 scaled_parameters (const Job *j)
 {
-  LsDtype dtype = (LsDtype) j->s->dtype;
-  g_autofree char *format = ls_dtype_is_scaled (dtype) ? format_of_parameters (j) : NULL;
-  return format ? g_strdup_printf ("%s, products in %s", format, ls_dtype_name (dtype)) : NULL;
+  return parameters_of (j, true);
 }
 
 static char *
 gradients (const Job *j)
 {
-  const char *reduced = ls_dtype_name ((LsDtype) j->s->opt.grad_dtype);
-  bool is_cast = has_wide_shards (j) && j->s->opt.grad_dtype != LS_DTYPE_FP32;
-  return is_cast ? g_strdup_printf ("fp32 shards, reduced in %s", reduced) : g_strdup (reduced);
+  LsDtype reduced = (LsDtype) j->s->opt.grad_dtype,
+          kept = has_shards (j, false) && !ls_dp_traits (j->s->dp_kind)->cuts_operators ? LS_DTYPE_FP32
+      : has_shards (j, true) ? ls_strategy_weights (j->s)
+                             : reduced;
+  return kept == reduced
+      ? g_strdup (ls_dtype_name (reduced))
+      : g_strdup_printf ("%s shards, reduced in %s", ls_dtype_name (kept), ls_dtype_name (reduced));
 }
 
 static char *
 masters (const Job *j)
 {
-  bool is_wide = j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32;
-  if (has_wide_shards (j) || is_wide || j->s->opt.master == LS_MASTER_WEIGHTS)
-    return g_strdup ("none but the weights");
-  return knob_text (j, "master");
+  bool is_wide = j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32,
+       has_own = has_shards (j, false) || has_shards (j, true);
+  return has_own || is_wide || j->s->opt.master == LS_MASTER_WEIGHTS ? g_strdup ("none but the weights")
+                                                                     : knob_text (j, "master");
 }
 
 static char *
@@ -141,9 +156,12 @@ adapters (const Job *j)
                                            : "all linear layers");
 }
 
+/* Adam's; others' files say what they keep. */
 static char *
 moments (const Job *j)
 {
+  if (j->s->opt.kind || has_shards (j, true))
+    return j->s->opt.kind ? NULL : g_strdup (ls_dtype_name (ls_strategy_weights (j->s)));
   g_autofree char *first = knob_text (j, "moment_dtype"), *second = knob_text (j, "variance_dtype");
   return g_strcmp0 (first, second) == 0 ? g_steal_pointer (&first)
                                         : g_strdup_printf ("%s, %s", first, second);
@@ -233,7 +251,7 @@ uneven_layers (const Job *j)
 static char *
 expert_degree (const Job *j)
 {
-  return j->s->ep == 1 ? NULL : knob_text (j, "etp");
+  return j->model->moe.n_experts > 0 ? knob_text (j, "etp") : NULL;
 }
 
 static const Row rows[] = {
@@ -394,8 +412,11 @@ instead_of (const Job *j, const Row *row)
   const char *export = j->spec->trace && !is_open (j, knob) ? "lockstep trace export " : "";
   if (!knob)
     return g_strconcat (export, "--software NAME", NULL);
-  if (has_wide_shards (j) && (row->value == parameters || row->value == masters))
-    return g_strconcat (export, "--set narrow_shards=1", NULL);
+  bool are_narrow = j->s->data.narrow_shards,
+       is_by_shards
+      = row->value == parameters || row->value == masters || (are_narrow && row->value == moments);
+  if (is_by_shards && has_shards (j, are_narrow) && !ls_dp_traits (j->s->dp_kind)->cuts_operators)
+    return g_strconcat (export, "--set narrow_shards=", are_narrow ? "0" : "1", NULL);
   const char *argument = ls_field_argument (knob);
   g_autofree char *own = argument ? NULL : knob_text (j, row->knob),
                   *option = ls_field_option (knob,

@@ -67,14 +67,6 @@ ls_job_says (const LsJobSpec *spec, const char *key)
 /* Knobs without which a job is another one. */
 static const char *const needed[] = { "micro_batch", "global_batch" };
 
-/* Of a knob that a file leaves open: documents of unknown lengths are taken to fill sequences, which the line
- * says; how many GPUs is asked for once the cluster is known. */
-static bool
-is_asked_for (const char *key)
-{
-  return strcmp (key, "gpus") != 0 && strcmp (key, "lengths") != 0;
-}
-
 static void
 ask_for (const LsJobSpec *spec, const char *key, const char *why, LsDiagList *diags)
 {
@@ -92,7 +84,8 @@ find_open_knobs (const LsJobSpec *spec, LsJobSaysFunc says, LsDiagList *diags)
   const LsImported *from = spec->from;
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     const LsRemark *open = ls_import_remark (from, LS_REMARK_UNKNOWN, f->key);
-    if (open && is_asked_for (f->key) && !says (spec, f->key))
+    /* Documents of unknown lengths fill sequences, which the line says; GPUs are asked for with the cluster. */
+    if (open && strcmp (f->key, "gpus") != 0 && strcmp (f->key, "lengths") != 0 && !says (spec, f->key))
       ask_for (spec, f->key, open->text, diags);
   }
   for (guint i = 0; i < G_N_ELEMENTS (needed); i++) {

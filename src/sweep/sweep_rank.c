@@ -342,8 +342,8 @@ whence_of_axis (const char *knob, gconstpointer space_of)
   if (g_str_equal (knob, "dp"))
     return "what the other degrees leave";
   bool is_axis = axis < LS_N_SPACE_AXES || (axis < LS_MAX_SPACE_AXES && space->is_given[axis]);
-  bool is_one = is_axis && space->is_given[axis] && ls_space_n (space, axis) == 1;
-  return is_one ? "given" : is_axis ? "of the sweep" : NULL;
+  bool is_one = is_axis && ls_space_n (space, axis) == 1; /* else as of any job */
+  return !is_axis || (is_one && !space->is_given[axis]) ? NULL : is_one ? "given" : "of the sweep";
 }
 
 /* Of none the job as it would be by itself, on one accelerator: what all have in common. */

@@ -100,7 +100,7 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
   } rows[] = {
     { true, "checkpoint_every", "checkpoints every %s steps", every, "the best" },
     { true, "checkpoint_to", "checkpoints to %s" },
-    { true, "checkpoint_async", is_storage ? "--checkpoint-async %s" : NULL, NULL, "the job waits" },
+    { is_storage, "checkpoint_async", "--checkpoint-async %s", NULL, "the job waits" },
     { !is_storage, "storage_every", "every %s. to storage" },
     { has_storage, "storage_bandwidth", "storage at %s", rate, "150 MB/s for each accelerator" },
     { true, "reliability", "failures %s", r->reliability, fails ? NULL : "nothing is known of these chips" },

@@ -33,6 +33,8 @@ bytes_per_param (const LsStrategy *s)
   LsDtype kept = dtype_kept (s);
   double weight = (double) ls_dtype_bytes (kept);
   const LsAdamStates states = ls_strategy_adam (s);
+  if (s->data.narrow_shards && ls_dp_traits (s->dp_kind)->is_fsdp) /* they are their own masters */
+    return s->opt.kind ? weight : 3 * weight;
   bool has_master = kept != LS_DTYPE_FP32 && !ls_master_is_the_weight (states.master);
   return weight + (!s->opt.kind ? ls_adam_bytes (&states, kept) : has_master ? 4 : 0);
 }

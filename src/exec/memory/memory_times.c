@@ -328,19 +328,12 @@ alloc_of (const Changes *c, const MemoryChange *change)
   return change->alloc == UINT32_MAX ? NULL : &g_array_index (c->changes, MemoryChange, change->alloc);
 }
 
-/* A buffer that is allocated when its op starts has a place of its own, which others have used
- * before it: it counts by the device on either clock. */
-static bool
-has_place (const MemoryChange *alloc)
-{
-  return alloc && alloc->buffer->when == LS_AT_START;
-}
-
 static void
 put_on_host_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
 {
   const MemoryChange *alloc = alloc_of (c, change);
-  bool is_free = change->buffer->is_free, is_placed = has_place (alloc),
+  /* What is allocated when its op starts has a place that others have used before: it counts by the device. */
+  bool is_free = change->buffer->is_free, is_placed = alloc && alloc->buffer->when == LS_AT_START,
        waits = is_free && (is_placed || (alloc && alloc->stream != change->stream && t->end > t->issued));
   change->at = waits ? t->end : is_placed ? t->start : t->issued;
   change->phase = waits ? PHASE_ENDS : PHASE_STARTS;

@@ -366,13 +366,6 @@ unite (Item *open, Item *next)
   open->name[0] = next->name[0] = 'B';
 }
 
-/* Kernels that have one name and follow at once are one box. */
-static bool
-joins (const Item *open, const Item *next)
-{
-  return next->from <= open->to && strcmp (open->name, next->name) == 0;
-}
-
 static void
 join (Item *open, const Item *next)
 {
@@ -403,7 +396,7 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   bool is_of_pass = open && is_kernel && *open_instance == s->instance;
   if (is_of_pass)
     unite (open, &item);
-  if (is_of_pass && joins (open, &item))
+  if (is_of_pass && item.from <= open->to && strcmp (open->name, item.name) == 0)
     join (open, &item);
   else {
     g_autofree char *what
