@@ -84,7 +84,7 @@ find_open_knobs (const LsJobSpec *spec, LsJobSaysFunc says, LsDiagList *diags)
   const LsImported *from = spec->from;
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     const LsRemark *open = ls_import_remark (from, LS_REMARK_UNKNOWN, f->key);
-    /* Documents of unknown lengths fill sequences, which the line says; GPUs are asked for with the cluster. */
+    /* Documents of unknown lengths fill sequences, which the line says; GPUs are asked for by the cluster. */
     if (open && strcmp (f->key, "gpus") != 0 && strcmp (f->key, "lengths") != 0 && !says (spec, f->key))
       ask_for (spec, f->key, open->text, diags);
   }

@@ -332,7 +332,7 @@ static void
 put_on_host_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
 {
   const MemoryChange *alloc = alloc_of (c, change);
-  /* What is allocated when its op starts has a place that others have used before: it counts by the device. */
+  /* What is allocated when its op starts has a place that others used before: it counts by the device. */
   bool is_free = change->buffer->is_free, is_placed = alloc && alloc->buffer->when == LS_AT_START,
        waits = is_free && (is_placed || (alloc && alloc->stream != change->stream && t->end > t->issued));
   change->at = waits ? t->end : is_placed ? t->start : t->issued;
