@@ -134,19 +134,14 @@ ranks_of (const LsRequest *r, GError **error)
   return g_steal_pointer (&ranks);
 }
 
-static gint64
-first_of (const GArray *ranks)
-{
-  return ranks->len > 0 ? (gint64) g_array_index (ranks, uint32_t, 0) : -1;
-}
-
 gboolean
 command_memory (const LsRequest *r, LsAnswer *a, GError **error)
 {
   g_autoptr (GArray) ranks = ranks_of (r, error);
   g_autoptr (LsJobAnswer) made = ranks ? ls_job_answer_new (r, a, error) : NULL;
   const char *chart = ls_request_text (r, "memory-chart"), *snapshot = ls_request_text (r, "snapshot");
-  if (!made || (chart && !ls_job_answer_plot_memory (made, first_of (ranks), chart, error))
+  gint64 first = made && ranks->len > 0 ? (gint64) g_array_index (ranks, uint32_t, 0) : -1;
+  if (!made || (chart && !ls_job_answer_plot_memory (made, first, chart, error))
       || (snapshot && !write_snapshot (made, ranks, snapshot, a, error)))
     return FALSE;
   LsJobAnswer *j = g_steal_pointer (&made);

@@ -767,12 +767,15 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
   g_autofree char *changed = ls_override_add (x->spec->cluster, "node.segment=N"),
                   *instead = g_strconcat ("--cluster ", changed, NULL),
                   *segment = ls_cluster_traits (&c->spec)->is_slice ? NULL : ls_segment_text (&c->spec);
-  if (!x->run->table.is_scaling && segment)
+  LsCollectiveTable *t = &x->run->table;
+  if (t->is_scaling && n == g_array_index (x->spec->gpus, uint32_t, x->spec->gpus->len - 1))
+    ls_assumptions_add_unsaid (&t->assumptions, &c->spec);
+  else if (!t->is_scaling && segment)
     ls_assumptions_add (
-        &x->run->table.assumptions, "segment", g_steal_pointer (&segment), "%s",
+        &t->assumptions, "segment", g_steal_pointer (&segment), "%s",
         ls_override_changes (x->spec->cluster, "node.segment", "") ? NULL : "by the number of GPUs", instead);
-  else if (!x->run->table.is_scaling)
-    ls_assumptions_add_place (&x->run->table.assumptions, &c->spec, x->spec->slice[0] > 0, "");
+  else if (!t->is_scaling)
+    ls_assumptions_add_place (&t->assumptions, &c->spec, x->spec->slice[0] > 0, "");
   return !x->spec->messages || add_messages (x, c, &request, error);
 }
 
