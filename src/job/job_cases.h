@@ -22,7 +22,7 @@ GPtrArray *ls_job_cases_load (const char *const *paths, const char *cluster, boo
 gboolean ls_job_cases_check_cluster (const GPtrArray *cases, const char *cluster, const char *files,
                                      GError **error);
 
-/* Names in rows, char * of the cases, each once in their order, with a NULL behind them. */
+/* Names in rows, char * of the cases, each once in their order, with a NULL after them. */
 typedef enum {
   LS_CASES_CLUSTERS, /* that followed from the hardware of a row */
   LS_CASES_FACTS, /* families of rows of which the file of their software knows more than their tables say */

@@ -62,7 +62,7 @@ ls_parts_memo_unref (LsPartsMemo *memo)
 
 /* --- one part ----------------------------------------------------------------------------- */
 
-/* ret_kept: bytes of activations that are there behind it, less those before; NULL allowed. */
+/* ret_kept: bytes of activations that are there after it, less those before; NULL allowed. */
 static LsPartPass
 lower_pass (LsPartsMemo *memo, Lower *l, const Chunk *c, LsActionType type, uint64_t *ret_kept)
 {

@@ -6,7 +6,7 @@
  *
  * An embedding, a head and a layer of each kind are lowered as chunks of their own, forwards and backwards
  * with what runs again, without data parallelism and without what is at the ends of passes. What is
- * remembered says which kernels and collectives run, on which streams, behind what; whoever asks knows what
+ * remembered says which kernels and collectives run, on which streams, after what; whoever asks knows what
  * each takes.
  *
  * Deviations: products of all layers are in one format, also where those at the ends of the model are in

@@ -38,7 +38,7 @@ typedef struct {
   uint32_t *held;   /* [after 0 .. n_rounds rounds][place][block]: bit i: of rank i; 0: nothing */
 } LsCollectiveMessages;
 
-/* Ranks, and switches behind them. */
+/* Ranks, and switches after them. */
 static inline uint32_t
 n_places (const LsCollectiveMessages *m)
 {
