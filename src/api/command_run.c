@@ -11,9 +11,7 @@
 #include "job/assumptions.h"
 #include "job/job.h"
 #include "job/job_written.h"
-#include "job/knobs.h"
 #include "job/softwares.h"
-#include "show/plot/plots.h"
 #include "show/run/trace_chrome.h"
 #include "show/run/write_run.h"
 

@@ -1,5 +1,4 @@
 /* `lockstep trace`: what a job does as a file. */
-#include "api/job_answer.h"
 
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "ask/profile/import_profile.h"
 #include "data/text/write_file.h"
 #include "data/traces/traces.h"
-#include "job/hardware.h"
 #include "show/answers.h"
 
 /* --- profiles become a trace ------------------------------------------------------------------------ */

@@ -6,7 +6,6 @@
 
 #include "ask/memory_view.h"
 #include "ask/reruns.h"
-#include "data/jobs/job_files.h"
 #include "job/assumptions.h"
 #include "job/job_from.h"
 #include "job/knobs.h"

@@ -6,7 +6,6 @@
 #include "bound/bound_state.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "job/job_steps.h"
-#include "lower/lower.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/digest.h"
 #include "compute/cost.h"
-#include "lower/lower.h"
 #include "strategy/shard.h"
 
 /* Of a job whose parts are looked at. */

@@ -6,7 +6,6 @@
 #include "calibrate/calibrate_fit.h"
 #include "calibrate/calibrate_run.h"
 #include "data/text/json_out.h"
-#include "exec/run.h"
 
 #define MOST_SLOWER 16.0 /* a kernel in a layer, or faster: as calibrations are read */
 

@@ -11,7 +11,6 @@
 #include "compute/measured.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
-#include "data/text/json_out.h"
 #include "job/hardware.h"
 
 void

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "data/machines/machines.h"
-#include "data/text/json_out.h"
 
 /* Digits of a ratio that a step time has: a range does not need more. */
 static double

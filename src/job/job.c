@@ -12,7 +12,6 @@
 #include "job/job_from.h"
 #include "job/job_interval.h"
 #include "job/job_steps.h"
-#include "job/knobs.h"
 #include "job/softwares.h"
 #include "lower/lower.h"
 

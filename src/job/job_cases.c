@@ -9,7 +9,6 @@
 #include "job/assumptions.h"
 #include "job/job.h"
 #include "job/job_from.h"
-#include "job/softwares.h"
 #include "data/jobs/job_files.h"
 
 #define GIB 1073741824.0

@@ -7,7 +7,6 @@
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
-#include "model/operators.h"
 
 /* Of jobs like which nobody is known to have measured any. */
 #define RUNS_LIKE_NOBODY "software that is not known"

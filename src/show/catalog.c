@@ -12,7 +12,6 @@
 #include "data/text/field.h"
 #include "job/job.h"
 #include "schedules/sched.h"
-#include "show/text_table.h"
 
 #define SCHEDULES -1 /* these are no files */
 

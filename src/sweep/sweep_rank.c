@@ -4,8 +4,6 @@
 
 #include "base/list.h"
 #include "base/order.h"
-#include "data/jobs/job_files.h"
-#include "data/text/field.h"
 #include "job/assumptions.h"
 #include "job/knobs.h"
 #include "strategy/shard.h"

@@ -7,7 +7,6 @@
 
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
-#include "data/text/override.h"
 #include "job/job_from.h"
 
 /* Its constants give the tokens a parameter that Chinchilla took; those of Hoffmann et al. do not. */

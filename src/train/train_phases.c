@@ -9,7 +9,6 @@
 #include "base/list.h"
 #include "data/machines/machines.h"
 #include "job/assumptions.h"
-#include "job/job_interval.h"
 
 #define MAX_PARTS 1000
 

@@ -10,8 +10,6 @@
 #include "base/digest.h"
 #include "base/list.h"
 #include "base/order.h"
-#include "compute/measured.h"
-#include "data/text/json_out.h"
 
 /* --- what a calculator that knows one MFU would say ---------------------------------------------- */
 

@@ -3,7 +3,6 @@
 #include <lockstep/error.h>
 #include <string.h>
 
-#include "data/jobs/job_files.h"
 #include "data/text/field.h"
 
 void

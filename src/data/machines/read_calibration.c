@@ -7,7 +7,6 @@
 
 #include "compute/measured.h"
 #include "data/datadir.h"
-#include "data/jobs/job_files.h"
 
 #define OF_FIT(key_, kind_) #key_, kind_, offsetof(LsKindFit, key_)
 const LsField ls_kind_fit_fields[] = {

@@ -1,7 +1,6 @@
 /* show/draw/draw_train.c — what held up a training run and what is lost, drawn. */
 #include <math.h>
 
-#include "base/order.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 #include "show/text_table.h"

@@ -7,7 +7,6 @@
 #include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/program/program_map.h"
-#include "data/launch/yaml_config.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
 
