@@ -169,9 +169,10 @@ typedef struct {
   bool reduces;
 } LsEdge;
 
-/* Those of one round: what is sent in it, or, if that is NULL, how much is received. */
+/* All of them; else those of one round: what is sent in it, or, if that is NULL, how much is received. */
 struct LsEdges {
   const LsScript *s;
+  GArray *all; /* LsEdge */
   uint32_t round, n;
   LsSend *sends;
 };
@@ -179,6 +180,10 @@ struct LsEdges {
 static inline void
 ls_edges_add (LsEdges *e, LsEdge edge)
 {
+  if (e->all) {
+    g_array_append_val (e->all, edge);
+    return;
+  }
   uint32_t stage = e->sends ? edge.out : edge.in;
   uint32_t chunk = stage == LS_NEVER || e->s->n_rounds > 1 ? e->round - stage : 0;
   if (chunk >= e->s->n_chunks)
@@ -203,8 +208,8 @@ void ls_script_pipe (LsScript *s, uint32_t n_chunks, uint32_t step, uint32_t n_s
 /* A pipeline pays its latency (without base) once, not for every chunk, as chunks are on
  * their way while others are waited for: a hop is latency / (hops one after another in the longest
  * way through the rounds), n - 1 in a chain, near n_rounds where places wait for each other. All
- * else of the script is set. */
-void ls_script_pipeline (LsScript *s, LsTime latency);
+ * else of the script is set; its edges, which all rounds ask for, are found here once. */
+void ls_script_pipeline (const LsCollCall *call, LsScript *s, LsTime latency);
 
 /* One phase for rounds first .. first + n_rounds - 1 of a script, run into each other. */
 typedef struct {
@@ -370,8 +375,6 @@ struct LsCollMemo {
   LsCollSeats seats;     /* theirs                                        */
   bool has_alike;        /* LsCollAlgorithm.alike, of theirs, was asked for */
   const uint32_t *alike; /* what it said                                  */
-  LsDoubleTree trees;
-  uint32_t n_hosts_of_trees; /* 0: none yet */
 };
 
 #endif

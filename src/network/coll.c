@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/handover.h"
-#include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
 /* Ties go to the first. */

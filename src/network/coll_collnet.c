@@ -269,7 +269,7 @@ script (const LsCollCall *call, LsScript *s)
   uint32_t at_once = MAX (1, 2 * (call->seats.per_host - 1));
   s->flows /= at_once;
   s->rate_switch *= at_once;
-  ls_script_pipeline (s, latency (call));
+  ls_script_pipeline (call, s, latency (call));
 }
 
 static void

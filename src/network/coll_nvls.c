@@ -269,7 +269,7 @@ tree_script (const LsCollCall *call, LsScript *s)
                                : ls_coll_bus (call);
   double n_flows = channels_used (call);
   s->base = call->nccl->base_nvls;
-  ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_NVLS_TREE) - s->base);
+  ls_script_pipeline (call, s, ls_nccl_latency (call, LS_TUNE_NVLS_TREE) - s->base);
   s->flows = channels_used (call) * LS_COEF_ONE;
   /* In a round a GPU gives the switch a chunk, and another's part of its head; on each
    * edge of a tree goes its part of another. All of it takes as long. */

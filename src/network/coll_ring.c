@@ -553,7 +553,7 @@ script (const LsCollCall *call, LsScript *s)
   s->rate_intra = s->rate_inter = rate_of_flow (call, n_flows);
   s->flows = n_flows * LS_COEF_ONE / x->n_rings;
   if (is_chain)
-    ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
+    ls_script_pipeline (call, s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
 }
 
 const LsCollAlgorithm ls_coll_ring = { .name = "ring",

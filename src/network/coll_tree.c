@@ -34,19 +34,6 @@
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
 
-/* Over the hosts of a call: once for calls of one memo. */
-static LsDoubleTree
-trees_of (const LsCollCall *call)
-{
-  LsCollMemo *memo = call->asked.memo;
-  if (!memo)
-    return ls_double_tree (call->seats.n_hosts, call->arena);
-  if (memo->n_hosts_of_trees != call->seats.n_hosts)
-    memo->trees = ls_double_tree (call->seats.n_hosts, memo->arena);
-  memo->n_hosts_of_trees = call->seats.n_hosts;
-  return memo->trees;
-}
-
 /* --- pipelines ----------------------------------------------------------------------------------- */
 
 void
@@ -60,20 +47,28 @@ ls_edges_add_tree (LsEdges *e, uint32_t parent, const uint32_t *children, uint32
     ls_edges_add (e, (LsEdge) { .to = children[i], .out = down, .in = up - 1, .first = first, .n = 1 });
 }
 
+static inline uint32_t
+edges_of_round (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
+{
+  LsEdges e = { .s = s, .round = round, .sends = ret };
+  if (!s->known_edges)
+    s->edges (s, place, &e);
+  else
+    for (uint32_t i = place > 0 ? s->n_edges[place - 1] : 0; i < s->n_edges[place]; i++)
+      ls_edges_add (&e, g_array_index (s->known_edges, LsEdge, i));
+  return e.n;
+}
+
 static uint32_t
 sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 {
-  LsEdges e = { .s = s, .round = round, .sends = ret };
-  s->edges (s, place, &e);
-  return e.n;
+  return edges_of_round (s, place, round, ret);
 }
 
 static uint32_t
 n_receives (const LsScript *s, uint32_t place, uint32_t round)
 {
-  LsEdges e = { .s = s, .round = round };
-  s->edges (s, place, &e);
-  return e.n;
+  return edges_of_round (s, place, round, NULL);
 }
 
 void
@@ -134,7 +129,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   Tree *x = ls_arena_new_array (call->arena, Tree, 1);
   x->call = call;
   x->n_trees = ls_n_trees (call->seats.n_hosts);
-  x->trees = is_flat ? x->trees : trees_of (call);
+  x->trees = is_flat ? x->trees : ls_double_tree (call->seats.n_hosts, call->arena);
   x->n_entries = call->seats.n_entries;
   x->is_flat = is_flat;
   x->depth = is_flat ? 0 : x->trees.depth + call->seats.most - 1;
@@ -156,7 +151,7 @@ script (const LsCollCall *call, LsScript *s)
   const Tree *x = s->data;
   uint32_t n_trees = x->n_entries * x->n_trees;
   s->base = ls_nccl_start (call);
-  ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_TREE) - s->base);
+  ls_script_pipeline (call, s, ls_nccl_latency (call, LS_TUNE_TREE) - s->base);
   /* A message is one of n_trees that leave for a parent at once; it has its share of the
    * channels, and these its share of the bandwidth. */
   double alg

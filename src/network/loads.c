@@ -31,7 +31,8 @@ slot_of (const LsLoadList *list, uint32_t resource)
   return &list->slots[i];
 }
 
-static void
+/* Not inlined: rare, where adding is hot. */
+static G_GNUC_NO_INLINE void
 grow (LsLoadList *list)
 {
   uint32_t n_resources = ls_cluster_n_resources (list->cluster), n_old = list->n_slots;

@@ -815,9 +815,24 @@ ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k)
   s->rate_inter *= (double) n / MAX (1, call->n - k);
 }
 
-void
-ls_script_pipeline (LsScript *s, LsTime latency)
+static void
+find_edges (const LsCollCall *call, LsScript *s)
 {
+  uint32_t n_places = s->n + s->n_switches, *n_edges = ls_arena_new_array (call->arena, uint32_t, n_places);
+  LsEdges e = { .s = s, .all = g_array_new (FALSE, FALSE, sizeof (LsEdge)) };
+  ls_arena_own (call->arena, e.all, (GDestroyNotify) g_array_unref);
+  for (uint32_t place = 0; place < n_places; place++) {
+    s->edges (s, place, &e);
+    n_edges[place] = e.all->len;
+  }
+  s->known_edges = e.all;
+  s->n_edges = n_edges;
+}
+
+void
+ls_script_pipeline (const LsCollCall *call, LsScript *s, LsTime latency)
+{
+  find_edges (call, s);
   s->hop_intra = s->hop_inter = s->hop_switch = 1;
   s->hop_intra = s->hop_inter = s->hop_switch = latency / MAX (1, longest_way (s));
 }

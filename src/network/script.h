@@ -72,6 +72,8 @@ struct LsScript {
   /* Of a pipeline, from which the two above follow (ls_script_pipe()): the edges of a place; its chunks, and
    * the blocks from one to the next. */
   void (*edges) (const LsScript *s, uint32_t place, LsEdges *ret);
+  const GArray *known_edges; /* LsEdge, place by place; NULL: the above is asked each time */
+  const uint32_t *n_edges;   /* [n + n_switches]: up to the end of each place              */
   uint32_t n_chunks, step;
   /* Of one channel, which matters where switches hash. NULL: between the two GPUs. */
   void (*route) (const LsScript *s, uint32_t from, uint32_t to, uint32_t channel, LsRoute *ret_route);

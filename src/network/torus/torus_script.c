@@ -336,7 +336,7 @@ set_costs (const LsCollCall *call, LsScript *s)
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;
   if (s->edges)
-    ls_script_pipeline (s, latency_of_chain (call));
+    ls_script_pipeline (call, s, latency_of_chain (call));
   else
     set_latency (call, s);
 }
