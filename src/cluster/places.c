@@ -111,6 +111,7 @@ ls_lie_init_at (LsLie *l, const LsCluster *c, LsPlaces at)
 {
   uint32_t n = ls_places_n (&at);
   *l = (LsLie) { .cluster = c, .at = at, .has_faults = ls_cluster_has_faults (&c->spec) };
+  l->rates = l->has_faults ? g_new0 (LsSig, n - at.n_hosts) : NULL;
   l->number = g_new (uint32_t, n);
   memset (l->number, 0xff, n * sizeof *l->number);
   l->places = g_array_sized_new (FALSE, FALSE, sizeof (uint32_t), n);
@@ -119,6 +120,7 @@ ls_lie_init_at (LsLie *l, const LsCluster *c, LsPlaces at)
 void
 ls_lie_clear (LsLie *l)
 {
+  g_free (l->rates);
   g_free (l->number);
   g_array_unref (l->places);
 }
@@ -141,9 +143,14 @@ add_above (LsLie *l, uint32_t place, LsSig *key)
 {
   bool is_new;
   uint32_t number = number_of (l, place, &is_new);
-  uint32_t n = is_new && l->has_faults ? ls_places_n_at (&l->at, place) : 0;
+  if (!is_new || !l->has_faults)
+    return number;
+  LsSig *rates = &l->rates[place - l->at.n_hosts];
+  uint32_t n = rates->a == 0 ? ls_places_n_at (&l->at, place) : 0; /* not known yet, but for those of none */
   for (uint32_t i = 0; i < n; i++)
-    ls_sig_add_double (key, ls_cluster_resource_capacity (l->cluster, ls_places_resource (&l->at, place, i)));
+    ls_sig_add_double (rates,
+                       ls_cluster_resource_capacity (l->cluster, ls_places_resource (&l->at, place, i)));
+  ls_sig_add_sig (key, *rates);
   return number;
 }
 

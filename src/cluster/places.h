@@ -109,6 +109,7 @@ typedef struct {
   const LsCluster *cluster; /* borrowed */
   LsPlaces at;
   bool has_faults;
+  LsSig *rates;     /* [groups, pods] of all that is there, as far as they were asked for; NULL: no faults */
   uint32_t *number; /* [places] of a place in the present list, or LS_NO_PLACE */
   GArray *places;   /* uint32_t, by number                                      */
   /* The hosts of the group looked at last, 0: none; the numbers of the group and its pod, in a word. */

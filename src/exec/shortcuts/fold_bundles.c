@@ -12,12 +12,14 @@ typedef struct {
 
 typedef struct {
   Blocks *b;
+  LsArena *scratch; /* of what follows */
   const uint8_t *slot;
   Seen *seen;         /* [GPUs of a period]; NULL: each communicator has its own */
   GHashTable *known;  /* LsSig of places > lie + 1                               */
   GArray *first;      /* uint32_t: where those of each lie begin in places, and of one more */
   GArray *places;     /* uint32_t: at no shift                                   */
   GHashTable *labels; /* LsSig > label                                           */
+  GHashTable *kinds;  /* LsSig > kind + 1, where all places are kept             */
   /* Of the stretch looked at: its first GPU, and how many there are. */
   uint32_t gpu, n_gpus;
   bool is_kept;
@@ -42,7 +44,7 @@ lie_of (Finding *f, const uint32_t *places, uint32_t n, uint32_t shift)
     own[k] = blocks_moved (f->b, stretch_kept (s, places[k]), -shift);
     ls_sig_add (&sig, (uint64_t) k << 32 | own[k]);
   }
-  uint32_t lie = sigs_id (f->known, f->b->arena, sig) - 1;
+  uint32_t lie = sigs_id (f->known, f->scratch, sig) - 1;
   if (lie < n_known)
     g_array_set_size (f->places, first);
   else
@@ -207,7 +209,7 @@ label_of (Finding *f, const BundleKind *kind, uint32_t k)
     is_any = is_any || label > 0;
     ls_sig_add (&sig, label);
   }
-  return is_any ? sigs_id (f->labels, b->arena, sig) : 0;
+  return is_any ? sigs_id (f->labels, f->scratch, sig) : 0;
 }
 
 /* times: for how many places each stands, if they are of several stretches; NULL: one. */
@@ -234,48 +236,59 @@ add_places (Finding *f, uint32_t lie, BundleKind *kind, uint32_t *times)
   kind->label = label;
 }
 
-/* kept: those of the bundle. */
-static void
+/* kept: those of the bundle. Returns its kind, with its places added. */
+static uint32_t
 add_kind (Finding *f, const uint32_t *kept, uint32_t n)
 {
   Blocks *b = f->b;
   BundleKind kind = { .n_callers = n, .gpu = NO_GPU_NUMBER };
   uint32_t *shapes = ls_arena_new_array (b->arena, uint32_t, n), n_places;
+  LsSig key = { 0 };
   for (uint32_t i = 0; i < n; i++) {
     const KeptComm *own = blocks_kept (b, kept[i]);
     shapes[i] = blocks_template (b, own)->shape;
     ls_sig_add_sig (&kind.sig, shapes_at (b->shapes, shapes[i])->sig);
     ls_sig_add (&kind.sig,
                 (uint64_t) ls_plan_communicator (b->plan, own->comm).n_ranks << 32 | f->slot[own->comm]);
+    ls_sig_add (&key, shapes[i]);
   }
+  ls_sig_add_sig (&key, kind.sig);
   kind.shape = shapes;
   const Template *first = blocks_template (b, blocks_kept (b, kept[0]));
-  places_of (f, first->lie, &n_places);
+  const uint32_t *places = places_of (f, first->lie, &n_places);
+  uint32_t own = b->stretches.kept ? b->kinds->len : sigs_id (f->kinds, f->scratch, key) - 1;
+  if (own < b->kinds->len) {
+    const BundleKind *known = &g_array_index (b->kinds, BundleKind, own);
+    for (uint32_t k = 0; k < known->n; k++)
+      g_array_append_val (b->places, places[known->number[k]]);
+    return own;
+  }
   add_places (f, first->lie, &kind,
               first->across ? ls_arena_new_array (b->arena, uint32_t, n_places + 1) : NULL);
   g_array_append_val (b->kinds, kind);
+  return own;
 }
 
-/* Of all bundles of communicators. */
+/* Of all bundles of communicators; a list: those that have the same, but for whole periods. */
 static void
 find_kinds (Finding *f)
 {
   Blocks *b = f->b;
-  uint32_t n = b->n_comm_bundles;
+  uint32_t n = b->n_comm_bundles, n_lists = 0;
   g_autofree LsSig *sigs = g_new0 (LsSig, n + 1);
-  g_autofree uint32_t *kind = g_new (uint32_t, n + 1), *first = g_new0 (uint32_t, n + 1),
-                      *place = g_new (uint32_t, n + 1); /* by kind */
+  g_autofree uint32_t *list = g_new (uint32_t, n + 1), *first = g_new0 (uint32_t, n + 1),
+                      *place = g_new (uint32_t, n + 1), *kind = g_new (uint32_t, n + 1); /* by list */
   list_comms (b, first);
   for (guint i = 0; i < b->kept->len; i++)
     ls_sig_add (&sigs[blocks_kept (b, i)->bundle], blocks_kept (b, i)->template);
-  sigs_number (sigs, n, kind);
+  sigs_number (sigs, n, list);
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t *kept = &b->kept_of_bundle[first[i]];
-    if (kind[i] == b->kinds->len) {
-      place[kind[i]] = b->places->len;
-      add_kind (f, kept, first[i + 1] - first[i]);
+    if (list[i] == n_lists) {
+      place[n_lists] = b->places->len;
+      kind[n_lists++] = add_kind (f, kept, first[i + 1] - first[i]);
     }
-    const Bundle own = { kind[i], blocks_kept (b, *kept)->shift, place[kind[i]], first[i] };
+    const Bundle own = { kind[list[i]], blocks_kept (b, *kept)->shift, place[list[i]], first[i] };
     g_array_append_val (b->bundles, own);
   }
 }
@@ -380,14 +393,17 @@ bool
 bundles_find (Blocks *b, const uint8_t *slot)
 {
   uint32_t n = b->plan->n_comms, zero = 0;
-  Finding f = { .b = b,
-                .slot = slot,
-                .seen = b->period > 0 ? ls_arena_new_array (b->arena, Seen, b->period * b->at->gpus_per_host)
-                                      : NULL,
-                .known = ls_arena_table (b->arena, ls_sig_hash, ls_sig_is_same),
-                .first = ls_arena_list (b->arena, sizeof (uint32_t)),
-                .places = ls_arena_list (b->arena, sizeof (uint32_t)),
-                .labels = ls_arena_table (b->arena, ls_sig_hash, ls_sig_is_same) };
+  g_autoptr (LsArena) scratch = ls_arena_new ();
+  Finding f
+      = { .b = b,
+          .scratch = scratch,
+          .slot = slot,
+          .seen = b->period > 0 ? ls_arena_new_array (scratch, Seen, b->period * b->at->gpus_per_host) : NULL,
+          .known = ls_arena_table (scratch, ls_sig_hash, ls_sig_is_same),
+          .first = ls_arena_list (scratch, sizeof (uint32_t)),
+          .places = ls_arena_list (scratch, sizeof (uint32_t)),
+          .labels = ls_arena_table (scratch, ls_sig_hash, ls_sig_is_same),
+          .kinds = ls_arena_table (scratch, ls_sig_hash, ls_sig_is_same) };
   g_array_append_val (f.first, zero);
   if (!b->templates)
     b->templates = ls_arena_list (b->arena, sizeof (Template));

@@ -60,21 +60,19 @@ add_bundles (const Blocks *b, RefineLists *l, GArray *wide, LsSig *of_place)
     refine_begin (l, true);
     for (uint32_t k = 0; k < kind->n; k++) {
       uint32_t place = blocks_place (b, bundle, k);
-      if (kind->gpu == NO_GPU_NUMBER
-          || place < b->at->n_hosts) /* the two hosts of a send see what they are in */
-        refine_add_load (l, place, kind->times ? kind->times[k] : 1, kind->label[k]);
-      refine_add_use (l, place, 1, wide->len, kind->label[k]);
+      bool is_seen = kind->gpu == NO_GPU_NUMBER
+          || place < b->at->n_hosts; /* the two hosts of a send see what they are in */
+      refine_add_load (l, place, !is_seen ? 0 : kind->times ? kind->times[k] : 1, kind->label[k]);
     }
     g_array_append_val (wide, i);
   }
 }
 
-/* What a host sees: itself, what it is in. */
-enum { OF_ITSELF, OF_ABOVE };
+#define OF_ITSELF 0 /* what a host sees, beside what it is in */
 
 /* Hosts that see more than what loads them: what they are in, where that matters. Returns how many. */
 static uint32_t
-add_hosts (const Blocks *b, RefineLists *l, uint32_t n_wide)
+add_hosts (const Blocks *b, RefineLists *l)
 {
   uint32_t n = 0;
   for (uint32_t host = 0; host < b->at->n_hosts; host++) {
@@ -83,26 +81,26 @@ add_hosts (const Blocks *b, RefineLists *l, uint32_t n_wide)
       continue;
     refine_begin (l, false);
     refine_add_load (l, host, 1, OF_ITSELF);
-    refine_add_use (l, host, 1, n_wide + n++, OF_ITSELF);
     for (int i = 0; i < 2; i++)
       if (blocks_matters (b, above[i]))
-        refine_add_load (l, above[i], 1, OF_ABOVE);
+        refine_add_load (l, above[i], 1, REFINE_SEEN_ONLY);
+    n++;
   }
   return n;
 }
 
 /* What things are to begin with; resource: with what add_bundles() knows of them. */
 static void
-tell_places_apart (const Blocks *b, const GArray *wide, Refine *r)
+tell_places_apart (const Blocks *b, const GArray *wide, LsArena *scratch, Refine *r)
 {
   g_autofree LsSig *hosts = g_new (LsSig, b->at->n_hosts + 1);
   bool may_repeat = b->period > 0 && !b->x->options.slow;
   for (uint32_t i = 0; i < b->at->n_hosts; i++)
     hosts[i]
         = may_repeat && i > 0 && hosts_have_same_roles (b, i, i - 1) ? hosts[i - 1] : first_of_host (b, i);
-  r->rank = ls_arena_new_array (b->arena, LsSig, r->n_ranks);
-  r->comm = ls_arena_new_array (b->arena, LsSig, r->n_comms);
-  r->is_ample = ls_arena_new_array (b->arena, bool, r->n_resources);
+  r->rank = ls_arena_new_array (scratch, LsSig, r->n_ranks);
+  r->comm = ls_arena_new_array (scratch, LsSig, r->n_comms);
+  r->is_ample = ls_arena_new_array (scratch, bool, r->n_resources);
   for (uint32_t i = 0; i < b->n_places; i++) {
     ls_sig_add_sig (&r->resource[i], i < b->at->n_hosts ? hosts[i] : first_above (b, i));
     r->is_ample[i] = !blocks_matters (b, i);
@@ -154,13 +152,14 @@ void
 blocks_refine (Blocks *b)
 {
   g_autoptr (GArray) wide = g_array_new (FALSE, FALSE, sizeof (uint32_t)); /* bundles of several places */
-  RefineLists lists = refine_lists_new (true, b->arena);
-  Refine r = { .n_resources = b->n_places };
-  r.resource = ls_arena_new_array (b->arena, LsSig, b->n_places);
+  g_autoptr (LsArena) scratch = ls_arena_new ();
+  RefineLists lists = refine_lists_new (false, scratch);
+  Refine r = { .n_resources = b->n_places, .counts_once = true };
+  r.resource = ls_arena_new_array (scratch, LsSig, b->n_places);
   add_bundles (b, &lists, wide, r.resource);
   r.n_comms = wide->len;
-  r.n_ranks = add_hosts (b, &lists, wide->len);
-  tell_places_apart (b, wide, &r);
+  r.n_ranks = add_hosts (b, &lists);
+  tell_places_apart (b, wide, scratch, &r);
   refine_take_lists (&r, &lists);
   Classes c = refine (&r, b->arena);
   b->class_of_place = c.resource;

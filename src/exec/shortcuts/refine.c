@@ -120,9 +120,8 @@ typedef struct {
   const Refine *r;
   Classes c;
   uint32_t *ids;   /* of number() */
-  LsSig *scratch;  /* [most of ranks, communicators, resources] */
-  LsSig *of_class; /* the same                                 */
-  LsSig *of_owner; /* [communicators, ranks] the word of its class */
+  LsSig *scratch;  /* [communicators + ranks, or resources if those are more] */
+  LsSig *of_class; /* [resources]                                             */
 } Round;
 
 /* Of resources. */
@@ -197,15 +196,15 @@ static void
 refine_resources (Round *x)
 {
   const Refine *r = x->r;
-  LsSig *sum = x->of_class;
+  LsSig *sum = x->of_class, *of_owner = x->scratch; /* the word of its class */
   for (uint32_t i = 0; i < r->n_comms; i++)
-    x->of_owner[i] = ls_sig_of (UINT64_C (2) << 32 | x->c.comm[i]);
+    of_owner[i] = ls_sig_of (UINT64_C (2) << 32 | x->c.comm[i]);
   for (uint32_t i = 0; i < r->n_ranks; i++)
-    x->of_owner[r->n_comms + i] = ls_sig_of (UINT64_C (3) << 32 | x->c.rank[i]);
+    of_owner[r->n_comms + i] = ls_sig_of (UINT64_C (3) << 32 | x->c.rank[i]);
   memset (sum, 0, r->n_resources * sizeof *sum);
   for (uint32_t i = 0, owner = 0; i < r->n_uses; i++) {
     const RefineUse u = refine_use (r, i, &owner);
-    ls_sig_add_times (&sum[u.resource], u.coef, ls_sig_with (x->of_owner[u.owner], u.pattern));
+    ls_sig_add_times (&sum[u.resource], u.coef, ls_sig_with (of_owner[u.owner], u.pattern));
   }
   for (uint32_t t = 0; t < r->n_resources; t++) {
     x->scratch[t] = ls_sig_of (x->c.resource[t]);
@@ -226,9 +225,8 @@ refine (const Refine *r, LsArena *arena)
   g_autoptr (LsArena) scratch = ls_arena_new ();
   Round x = { .r = r,
               .ids = ls_arena_new_array (scratch, uint32_t, slots_for (most)),
-              .scratch = ls_arena_new_array (scratch, LsSig, most),
-              .of_class = ls_arena_new_array (scratch, LsSig, most),
-              .of_owner = ls_arena_new_array (scratch, LsSig, (gsize) n_comms + n_ranks),
+              .scratch = ls_arena_new_array (scratch, LsSig, MAX (n_comms + n_ranks, most)),
+              .of_class = ls_arena_new_array (scratch, LsSig, r->n_resources),
               .c = { .rank = ls_arena_new_array (arena, uint32_t, n_ranks),
                      .comm = ls_arena_new_array (arena, uint32_t, n_comms),
                      .resource = ls_arena_new_array (arena, uint32_t, r->n_resources) } };

@@ -50,8 +50,10 @@ LsSig *sig_keep (LsArena *arena, LsSig sig);
  * then kept in the arena. */
 uint32_t sigs_id (GHashTable *ids, LsArena *arena, LsSig sig);
 
+#define REFINE_SEEN_ONLY UINT32_MAX /* pattern of what the owner sees, and does not load */
+
 typedef struct {
-  uint64_t coef;
+  uint64_t coef;     /* 0: loaded, but not seen                             */
   uint32_t resource; /* 0 .. n_resources - 1: those that are loaded         */
   uint32_t pattern;  /* which of those of the rank or communicator it is of */
 } RefineLoad;
@@ -84,6 +86,7 @@ typedef struct Refine {
   uint32_t *first_member; /* [n_comms + 1] */
   RefineUse *uses;        /* [n_uses] NULL: they are what loads say, as each thing is itself */
   uint32_t n_uses;
+  bool counts_once; /* then: each load once, whatever its coefficient */
 } Refine;
 
 /* The i-th. *owner: of the one before it, 0 of the first; then its own. */
@@ -94,7 +97,9 @@ refine_use (const Refine *r, uint32_t i, uint32_t *owner)
     return r->uses[i];
   while (r->first[*owner + 1] <= i)
     ++*owner;
-  return (RefineUse) { r->loads[i].coef, r->loads[i].resource, *owner, r->loads[i].pattern };
+  const RefineLoad *l = &r->loads[i];
+  uint64_t coef = r->counts_once ? l->pattern != REFINE_SEEN_ONLY : l->coef;
+  return (RefineUse) { coef, l->resource, *owner, l->pattern };
 }
 
 /* Classes are numbered in the order of their first member; lists are in the arena. */
