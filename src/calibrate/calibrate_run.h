@@ -2,11 +2,9 @@
 #ifndef LS_CALIBRATE_CALIBRATE_RUN_H
 #define LS_CALIBRATE_CALIBRATE_RUN_H
 
-#include "base/diag.h"
 #include "calibrate/calibrate.h"
 #include "cluster/cluster.h"
 #include "cluster/gpu.h"
-#include "compute/measured.h"
 #include "data/measured/read_kernels.h"
 #include "job/hardware.h"
 #include "network/nccl/nccl.h"

@@ -6,9 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "analysis/interval.h"
 #include "calibrate/calibrate_runs.h"
-#include "cluster/cluster.h"
 #include "data/text/json_doc.h"
 #include "model/kernel.h"
 

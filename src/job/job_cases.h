@@ -4,7 +4,6 @@
 #define LS_JOB_JOB_CASES_H
 
 #include "data/measured/read_cases.h"
-#include "job/assumptions.h"
 #include "job/job.h"
 
 /* Files that begin with a header row that has a column "id" are tables, all others are logs, which ran on

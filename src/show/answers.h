@@ -17,7 +17,6 @@
 #include "ask/schedule.h"
 #include "ask/sharing.h"
 #include "data/jobs/imported.h"
-#include "data/text/json_out.h"
 #include "show/run/write_run.h"
 #include "sweep/sweep_report.h"
 #include "train/train.h"

@@ -30,7 +30,6 @@
 
 #include "base/diag.h"
 #include "data/jobs/read_ranges.h"
-#include "schedules/sched.h"
 #include "strategy/strategy.h"
 
 #define LS_SPACE_MAX_MICRO_BATCH 64

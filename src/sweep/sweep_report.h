@@ -4,7 +4,6 @@
 
 #include "analysis/report.h"
 #include "ask/memory_view.h"
-#include "data/jobs/imported.h"
 #include "sweep/objective.h"
 
 /* One idea with a row, but for some knobs. */

@@ -7,7 +7,6 @@
 #include "base/stop.h"
 #include "bound/bound.h"
 #include "data/text/journal.h"
-#include "exec/shortcuts/plan_bound.h"
 #include "job/hardware.h"
 #include "job/job_interval.h"
 #include "strategy/strategy.h"

@@ -7,7 +7,6 @@
 
 #include <glib.h>
 
-#include "base/diag.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
 

@@ -6,7 +6,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
 /* The file as YAML, borrowed, parsed when it is asked for first; NULL: it is none. */

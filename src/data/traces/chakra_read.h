@@ -4,7 +4,6 @@
 #define LS_DATA_TRACES_CHAKRA_READ_H
 
 #include "data/et_def.pb-c.h"
-#include "data/traces/traces.h"
 #include "data/traces/trace_file.h"
 #include "network/coll.h"
 

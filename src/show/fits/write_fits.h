@@ -7,7 +7,6 @@
 #include "calibrate/calibrate_nccl.h"
 #include "calibrate/calibrate_runs.h"
 #include "calibrate/fit_report.h"
-#include "data/text/json_out.h"
 #include "validate/validate.h"
 
 /* Errors by class of kernels, and the worst of them. */
