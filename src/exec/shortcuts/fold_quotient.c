@@ -58,11 +58,12 @@ add_bundles (const Blocks *b, RefineLists *l, GArray *wide, LsSig *of_place)
       continue;
     }
     refine_begin (l, true);
+    RefineLoad *loads = refine_add_loads (l, kind->n);
     for (uint32_t k = 0; k < kind->n; k++) {
       uint32_t place = blocks_place (b, bundle, k);
       bool is_seen = kind->gpu == NO_GPU_NUMBER
           || place < b->at->n_hosts; /* the two hosts of a send see what they are in */
-      refine_add_load (l, place, !is_seen ? 0 : kind->times ? kind->times[k] : 1, kind->label[k]);
+      loads[k] = (RefineLoad) { !is_seen ? 0 : kind->times ? kind->times[k] : 1, place, kind->label[k] };
     }
     g_array_append_val (wide, i);
   }

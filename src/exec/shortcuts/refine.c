@@ -87,11 +87,17 @@ refine_begin (RefineLists *l, bool is_comm)
     g_array_append_val (l->first_member, l->members->len);
 }
 
+RefineLoad *
+refine_add_loads (RefineLists *l, uint32_t n)
+{
+  g_array_set_size (l->loads, l->loads->len + n);
+  return &g_array_index (l->loads, RefineLoad, l->loads->len - n);
+}
+
 void
 refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern)
 {
-  const RefineLoad load = { .coef = coef, .resource = resource, .pattern = pattern };
-  g_array_append_val (l->loads, load);
+  *refine_add_loads (l, 1) = (RefineLoad) { coef, resource, pattern };
 }
 
 void
@@ -140,7 +146,7 @@ loads_of (const Round *x, uint32_t owner)
   LsSig sum = { 0 };
   for (uint32_t i = r->first[owner]; i < r->first[owner + 1]; i++) {
     const RefineLoad *l = &r->loads[i];
-    if (!r->is_ample[l->resource])
+    if (l->coef > 0 && !r->is_ample[l->resource])
       ls_sig_add_times (&sum, l->coef, ls_sig_with (x->of_class[x->c.resource[l->resource]], l->pattern));
   }
   return sum;
@@ -166,7 +172,8 @@ refine_comms (Round *x)
   hash_classes (x);
   for (uint32_t i = 0; i < n; i++) {
     x->scratch[i] = ls_sig_of (x->c.comm[i]);
-    ls_sig_add_sig (&x->scratch[i], members_of (x, i));
+    if (x->r->first_member[n] > 0) /* where none has any it says nothing */
+      ls_sig_add_sig (&x->scratch[i], members_of (x, i));
     ls_sig_add_sig (&x->scratch[i], loads_of (x, i));
   }
   x->c.n_comms = number (x->scratch, n, x->ids, x->c.comm);
@@ -202,10 +209,17 @@ refine_resources (Round *x)
   for (uint32_t i = 0; i < r->n_ranks; i++)
     of_owner[r->n_comms + i] = ls_sig_of (UINT64_C (3) << 32 | x->c.rank[i]);
   memset (sum, 0, r->n_resources * sizeof *sum);
-  for (uint32_t i = 0, owner = 0; i < r->n_uses; i++) {
-    const RefineUse u = refine_use (r, i, &owner);
-    ls_sig_add_times (&sum[u.resource], u.coef, ls_sig_with (of_owner[u.owner], u.pattern));
+  for (uint32_t i = 0; i < r->n_uses && r->uses; i++) {
+    const RefineUse *u = &r->uses[i];
+    ls_sig_add_times (&sum[u->resource], u->coef, ls_sig_with (of_owner[u->owner], u->pattern));
   }
+  for (uint32_t owner = 0; owner < r->n_comms + r->n_ranks && !r->uses; owner++)
+    for (uint32_t i = r->first[owner]; i < r->first[owner + 1]; i++) {
+      const RefineLoad *l = &r->loads[i];
+      if (l->pattern != REFINE_SEEN_ONLY)
+        ls_sig_add_times (&sum[l->resource], r->counts_once ? 1 : l->coef,
+                          ls_sig_with (of_owner[owner], l->pattern));
+    }
   for (uint32_t t = 0; t < r->n_resources; t++) {
     x->scratch[t] = ls_sig_of (x->c.resource[t]);
     ls_sig_add_sig (&x->scratch[t], sum[t]);

@@ -116,6 +116,7 @@ typedef struct {
 
 RefineLists refine_lists_new (bool has_uses, LsArena *arena);
 void refine_begin (RefineLists *l, bool is_comm); /* a communicator, or a rank */
+RefineLoad *refine_add_loads (RefineLists *l, uint32_t n); /* to be set before the next are added */
 void refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern);
 /* owner: that loads the resource, counted with communicators first. */
 void refine_add_use (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t owner, uint32_t pattern);
