@@ -197,8 +197,9 @@ ls_job_answer_page (gconstpointer job_answer, LsPage *page)
 
 /* --- the job ---------------------------------------------------------------------------------------- */
 
-char *
-ls_job_title (const LsJobResult *r)
+/* "gpt3-175b on 64 GPUs of dgx-a100-80g". */
+static char *
+title_of (const LsJobResult *r)
 {
   return g_strdup_printf ("%s on %u %s of %s", r->model.name ? r->model.name : r->trace, r->plan->n_ranks,
                           ls_cluster_chip_word (&r->cluster->spec, r->plan->n_ranks), r->cluster->spec.name);
@@ -217,7 +218,7 @@ LsTitled *
 ls_titled_new (gpointer result, GDestroyNotify free, const LsJobResult *job)
 {
   LsTitled *t = g_new (LsTitled, 1);
-  *t = (LsTitled) { result, ls_job_title (job), ls_job_subtitle (job), free, 0 };
+  *t = (LsTitled) { result, title_of (job), ls_job_subtitle (job), free, 0 };
   return t;
 }
 
@@ -317,7 +318,7 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
   const LsModel *model = r->model.name ? &r->model : NULL;
   note_contradictions (j, model, r->notes);
   j->findings = ls_measured_explain (&spec->measured, &r->report, model, &r->strategy);
-  j->title = ls_job_title (r);
+  j->title = title_of (r);
   j->subtitle = ls_job_subtitle (r);
 }
 

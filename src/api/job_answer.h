@@ -76,9 +76,7 @@ typedef struct {
 LsTitled *ls_titled_new (gpointer result, GDestroyNotify free, const LsJobResult *job);
 void ls_titled_free (gpointer titled);
 
-/* "gpt3-175b on 64 GPUs of dgx-a100-80g"; "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from.
- * Newly allocated. */
-char *ls_job_title (const LsJobResult *r);
+/* "tp 8 + sp, pp 8 x 3 chunks, ...", or where a trace comes from. Newly allocated. */
 char *ls_job_subtitle (const LsJobResult *r);
 
 /* --- job_answer.c: `lockstep run --timeline` -------------------------------------------------- */

@@ -215,14 +215,15 @@ check_stuck (const char *mail, const GArray *processes, GError **error)
   return all->len == 0 || ls_fail (error, LS_ERROR_FAILED, "its ranks wait for each other:%s", all->str);
 }
 
-void
-ls_capture_remove (const char *folder)
+/* And what is in it. */
+static void
+remove_folder (const char *folder)
 {
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   for (const char *name; dir && (name = g_dir_read_name (dir));) {
     g_autofree char *path = g_build_filename (folder, name, NULL);
     if (g_file_test (path, G_FILE_TEST_IS_DIR) && !g_file_test (path, G_FILE_TEST_IS_SYMLINK))
-      ls_capture_remove (path);
+      remove_folder (path);
     else
       g_unlink (path);
   }
@@ -254,7 +255,7 @@ run_all (const LsCaptureAsk *ask, char **environment, const char *mail, GArray *
     Process *p = &g_array_index (processes, Process, i);
     if (p->is_kept)
       continue;
-    ls_capture_remove (p->output);
+    remove_folder (p->output);
     if (!spawn (ask, environment, mail, p, error)) {
       g_array_set_size (processes, i);
       end_all (processes);
@@ -296,7 +297,7 @@ run_processes (const LsCaptureAsk *ask, char **environment, const char *home, GE
     g_file_get_contents (roles, &now, NULL, NULL);
     if (g_strcmp0 (before, now) == 0)
       return g_steal_pointer (&processes);
-    ls_capture_remove (mail);
+    remove_folder (mail);
     g_mkdir (mail, 0700);
     if (!g_file_set_contents (roles, now, -1, error))
       return NULL;
@@ -690,7 +691,7 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
     g_file_get_contents (roles, &c->roles, NULL, NULL);
   }
   if (!ask->keep || !g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED))
-    ls_capture_remove (home);
+    remove_folder (home);
   if (problem)
     g_propagate_error (error, g_steal_pointer (&problem));
   return c;
@@ -898,7 +899,7 @@ replay (const LsCaptured *c, const char *cluster, GError **error)
     step = r ? r->report.step_time_s : NAN;
     ls_job_spec_clear (&spec);
   }
-  ls_capture_remove (home);
+  remove_folder (home);
   return step;
 }
 

@@ -93,7 +93,6 @@ typedef struct {
  * or none for this GPU; LS_ERROR_USAGE: no such command; LS_ERROR_FAILED: it ended before a GPU was used, or
  * in what is not answered, with the name; LS_ERROR_STOPPED. */
 LsCaptured *ls_capture_run (const LsCaptureAsk *ask, GError **error);
-void ls_capture_remove (const char *folder);  /* and what is in it */
 void ls_captured_free (LsCaptured *captured); /* and all ranks; NULL allowed */
 /* What was asked for with_trace, as data/traces/traces.h has it. LS_ERROR_FAILED: not of all its
  * ranks a whole step was seen; LS_ERROR_IO. */

@@ -512,8 +512,9 @@ keep_order (GPtrArray *changes)
   }
 }
 
-const char *
-ls_changes_left_out (const LsJobSpec *spec)
+/* Which kinds of change are not proposed for this job, and why: a static sentence; NULL: all are. */
+static const char *
+changes_left_out (const LsJobSpec *spec)
 {
   return spec->trace
       ? "Changes of the machine and its host alone: all else a trace has fixed, and other accelerators "
@@ -743,7 +744,7 @@ ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const Ls
   if (changes->len == 0)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
   LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
-  w->left_out = ls_changes_left_out (spec);
+  w->left_out = changes_left_out (spec);
   return w;
 }
 

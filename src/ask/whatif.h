@@ -41,9 +41,6 @@
  * order of a file, none that would need another order. */
 GPtrArray *ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r);
 
-/* Which kinds of change are not proposed for this job, and why: a static sentence; NULL: all are. */
-const char *ls_changes_left_out (const LsJobSpec *spec);
-
 /* --- which single change to a job makes it faster ------------------------------------------------ */
 
 /* A change, simulated or refused. */

@@ -112,10 +112,6 @@ void ls_job_spec_copy (const LsJobSpec *spec,
  * LS_ERROR_INPUT, LS_ERROR_CONFLICT, LS_ERROR_UNSUPPORTED). */
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
-/* The same job in another program: what was said of its strategy, over the defaults of that one. Diagnostics
- * are LS_ERROR_USAGE, where it is for a program or a launch file says its strategy, and LS_ERROR_INPUT. */
-gboolean ls_job_spec_change_software (LsJobSpec *spec, const char *name, LsDiagList *diags);
-
 /* A strategy file over the defaults, which are of the software that it names unless the spec has one.
  * Diagnostics are LS_ERROR_INPUT. */
 gboolean ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags);

@@ -187,8 +187,10 @@ set_software (LsJobSpec *spec, const char *name, bool is_for, LsDiagList *diags)
   return TRUE;
 }
 
-gboolean
-ls_job_spec_change_software (LsJobSpec *spec, const char *name, LsDiagList *diags)
+/* The same job in another program: what was said of its strategy, over the defaults of that one. Diagnostics
+ * are LS_ERROR_USAGE, where it is for a program or a launch file says its strategy, and LS_ERROR_INPUT. */
+static gboolean
+change_software (LsJobSpec *spec, const char *name, LsDiagList *diags)
 {
   if (spec->program || spec->from)
     return ls_diag_fail (diags, LS_ERROR_USAGE, "--software: the program was named by %s",
@@ -600,7 +602,7 @@ apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags)
   for (guint i = 0; i < change->settings->len; i += 2) {
     const char *key = change->settings->pdata[i];
     const char *value = change->settings->pdata[i + 1];
-    if (strcmp (key, "software") == 0 ? !ls_job_spec_change_software (spec, value, diags)
+    if (strcmp (key, "software") == 0 ? !change_software (spec, value, diags)
                                       : !ls_job_spec_set (spec, key, value, diags))
       return false;
   }

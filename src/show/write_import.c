@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/jobs/job_files.h"
-
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
 #include "show/import_keys.h"

@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/csv.h"
 #include "job/assumptions.h"
-#include "job/knobs.h"
 
 #define LINE_WIDTH 110
 

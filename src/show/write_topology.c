@@ -5,7 +5,6 @@
 
 #include "base/list.h"
 #include "job/assumptions.h"
-#include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 #include "show/text_table.h"
 

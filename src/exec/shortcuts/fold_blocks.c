@@ -43,8 +43,10 @@ have_same_roles (const LsPlan *plan, uint32_t block, uint32_t stretch)
   return true;
 }
 
-bool
-stretches_find (Stretches *s, const LsPlan *plan, uint32_t period)
+/* The shortest that mesh and cluster allow; period: of the cluster, in hosts. GPU i has rank i. All are kept.
+ * False: they do not come again, and nothing is changed. */
+static bool
+find_stretches (Stretches *s, const LsPlan *plan, uint32_t period)
 {
   uint32_t per_host = s->whole->gpus_per_host, block, unit = ls_mesh_binding_repeats (plan->by_mesh, &block);
   uint64_t gpus = period * (uint64_t) per_host, stretch = gpus / ls_gcd ((uint32_t) gpus, unit) * unit;
@@ -160,7 +162,7 @@ static bool
 find_in_stretches (Blocks *b, const uint8_t *slot)
 {
   uint32_t period = b->period;
-  if (period == 0 || b->x->options.slow || !stretches_find (&b->stretches, b->plan, period))
+  if (period == 0 || b->x->options.slow || !find_stretches (&b->stretches, b->plan, period))
     return false;
   b->period = b->stretches.tier[0].stretch;
   if (sorts_find (b, slot) && find (b, slot))

@@ -90,9 +90,6 @@ typedef struct {
   uint32_t gpus_of_block, gpus_of_stretch;
 } Stretches;
 
-/* The shortest that mesh and cluster allow; period: of the cluster, in hosts. GPU i has rank i. All are kept.
- * False: they do not come again, and nothing is changed. */
-bool stretches_find (Stretches *s, const LsPlan *plan, uint32_t period);
 /* sort: [n], numbers in the order of the first of each. One of each sort is kept. Borrows the list and the
  * arena. */
 void stretches_keep (Stretches *s, uint32_t *sort, uint32_t n_sorts, LsArena *arena);

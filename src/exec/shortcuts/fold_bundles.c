@@ -335,7 +335,7 @@ n_stood_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i)
 }
 
 /* n of them, each by what is at the same place in the stretch that is kept: that is what they are in their
- * own, as their first members have the same place there, and so the same role (stretches_find()). False:
+ * own, as their first members have the same place there, and so the same role (find_stretches()). False:
  * nothing that is kept stands for one. */
 static bool
 stand_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i, uint32_t n)

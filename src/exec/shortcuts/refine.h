@@ -89,7 +89,7 @@ typedef struct Refine {
   bool counts_once; /* then: each load once, whatever its coefficient */
 } Refine;
 
-/* The i-th. *owner: of the one before it, 0 of the first; then its own. */
+/* The i-th, unless they count once. *owner: of the one before it, 0 of the first; then its own. */
 static inline RefineUse
 refine_use (const Refine *r, uint32_t i, uint32_t *owner)
 {
@@ -97,9 +97,7 @@ refine_use (const Refine *r, uint32_t i, uint32_t *owner)
     return r->uses[i];
   while (r->first[*owner + 1] <= i)
     ++*owner;
-  const RefineLoad *l = &r->loads[i];
-  uint64_t coef = r->counts_once ? l->pattern != REFINE_SEEN_ONLY : l->coef;
-  return (RefineUse) { coef, l->resource, *owner, l->pattern };
+  return (RefineUse) { r->loads[i].coef, r->loads[i].resource, *owner, r->loads[i].pattern };
 }
 
 /* Classes are numbered in the order of their first member; lists are in the arena. */
@@ -115,7 +113,7 @@ typedef struct {
 } RefineLists;
 
 RefineLists refine_lists_new (bool has_uses, LsArena *arena);
-void refine_begin (RefineLists *l, bool is_comm); /* a communicator, or a rank */
+void refine_begin (RefineLists *l, bool is_comm);          /* a communicator, or a rank */
 RefineLoad *refine_add_loads (RefineLists *l, uint32_t n); /* to be set before the next are added */
 void refine_add_load (RefineLists *l, uint32_t resource, uint64_t coef, uint32_t pattern);
 /* owner: that loads the resource, counted with communicators first. */

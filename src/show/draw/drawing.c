@@ -183,8 +183,9 @@ ls_drawing_resize (LsDrawing *d, double width, double height)
   d->height = height;
 }
 
-void
-ls_drawing_shift (LsDrawing *d, double y)
+/* Moves all that is there down, to make room above. */
+static void
+shift (LsDrawing *d, double y)
 {
   for (int layer = 0; layer < LS_N_LAYERS; layer++)
     for (guint i = 0; i < d->layers[layer]->len; i++)
@@ -301,8 +302,9 @@ ls_drawing_text (LsDrawing *d, double x, double y, double size, LsAlign align, c
   g_array_append_val (d->words, word);
 }
 
-bool
-ls_drawing_has (const LsDrawing *d, const char *paint)
+/* Whether anything of the layer of boxes has that paint. */
+static bool
+has_paint (const LsDrawing *d, const char *paint)
 {
   const GArray *boxes = d->layers[LS_LAYER_BOXES];
   for (guint i = 0; i < boxes->len; i++)
@@ -417,7 +419,7 @@ lay_legend (LsDrawing *d, double left, double right, double y, const LsLegendEnt
 {
   double x = left, line = y;
   for (guint i = 0; i < n; i++) {
-    if (!ls_drawing_has (d, entries[i].paint))
+    if (!has_paint (d, entries[i].paint))
       continue;
     double width = MARK + 5 + ls_text_width (entries[i].name, LABEL_SIZE);
     if (x > left && x + width > right) {
@@ -438,7 +440,7 @@ ls_draw_head (LsDrawing *d, double left, double right, const char *title, const 
               const LsLegendEntry *entries, guint n)
 {
   double top = note ? 58 : 42, height = top + lay_legend (d, left, right, top, entries, n, false) + 6;
-  ls_drawing_shift (d, height);
+  shift (d, height);
   ls_drawing_text (d, left, 22, TITLE_SIZE, LS_LEFT, "text", title);
   if (note)
     ls_drawing_text (d, left, 42, LABEL_SIZE, LS_LEFT, "quiet", note);

@@ -55,8 +55,6 @@ void ls_drawing_free (LsDrawing *drawing); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsDrawing, ls_drawing_free)
 
 void ls_drawing_resize (LsDrawing *drawing, double width, double height);
-/* Moves all that is there down, to make room above. */
-void ls_drawing_shift (LsDrawing *drawing, double y);
 
 void ls_drawing_box (LsDrawing *drawing, LsLayer layer, LsDrawnItem box);
 /* A box in its full colour. */
@@ -74,8 +72,6 @@ void ls_drawing_area (LsDrawing *drawing, const LsXY *points, guint n, const cha
 void ls_drawing_text (LsDrawing *drawing, double x, double y, double size, LsAlign align, const char *paint,
                       const char *text);
 
-/* Whether anything of the layer of boxes has that paint. */
-bool ls_drawing_has (const LsDrawing *drawing, const char *paint);
 /* About how wide a text is; size of the letters in pixels. */
 double ls_text_width (const char *text, double size);
 

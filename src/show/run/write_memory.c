@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "job/assumptions.h"
-#include "show/text_table.h"
 
 static const LsMemoryRow *
 row_at (const LsMemoryTable *t, guint i)

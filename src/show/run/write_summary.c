@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/text/csv.h"
 #include "data/text/write_file.h"
 #include "job/assumptions.h"
 #include "show/text_table.h"
