@@ -8,6 +8,7 @@
 #include "strategy/shard.h"
 
 typedef struct {
+  LsArena *arena; /* of what follows, but for times and layers */
   const LsPartTimes *times;
   uint32_t n, n_ranks, n_homes; /* chunks; homes of a chunk: one in each pipe     */
   uint32_t *home;               /* [n * n_homes] ranks                            */
@@ -53,7 +54,7 @@ find_homes (Balance *b, const LsSched *sched, const LsStrategy *s)
   b->n_ranks = s->pp;
   b->n = s->pp * s->vpp;
   b->n_homes = has_pipes ? n_chunks : 1;
-  b->home = g_new0 (uint32_t, (gsize) b->n * b->n_homes);
+  b->home = ls_arena_new_array (b->arena, uint32_t, (gsize) b->n * b->n_homes);
   for (uint32_t r = 0; r < s->pp; r++)
     for (uint32_t c = 0; c < n_chunks; c++) {
       LsStageRef at = ls_place (sched->placement, s->pp, n_chunks, r, c);
@@ -66,8 +67,8 @@ static void
 find_held (Balance *b)
 {
   uint32_t n = 0;
-  b->held_from = g_new (uint32_t, b->n_ranks + 1);
-  b->held = g_new (uint32_t, (gsize) b->n * b->n_homes);
+  b->held_from = ls_arena_new_array (b->arena, uint32_t, b->n_ranks + 1);
+  b->held = ls_arena_new_array (b->arena, uint32_t, (gsize) b->n * b->n_homes);
   for (uint32_t r = 0; r < b->n_ranks; r++) {
     b->held_from[r] = n;
     for (uint32_t i = 0; i < b->n * b->n_homes; i++)
@@ -78,26 +79,14 @@ find_held (Balance *b)
 }
 
 static void
-balance_init (Balance *b, const LsModel *m, const LsStrategy *s, const LsPartTimes *times, uint32_t *layers)
+balance_init (Balance *b, const LsModel *m, const LsStrategy *s)
 {
-  *b = (Balance) { .times = times, .layers = layers };
   find_homes (b, ls_sched_find (s->schedule), s);
-  b->total = g_new0 (LsTime, b->n_ranks);
-  b->before = g_new0 (LsTime, m->n_layers + 1);
+  b->total = ls_arena_new_array (b->arena, LsTime, b->n_ranks);
+  b->before = ls_arena_new_array (b->arena, LsTime, m->n_layers + 1);
   uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
   for (uint32_t i = 0; i < m->n_layers; i++)
-    b->before[i + 1] = b->before[i] + times->layer[ls_model_kind_place (m, first, n_kinds, i)];
-}
-
-static void
-balance_clear (Balance *b)
-{
-  g_free (b->home);
-  g_free (b->total);
-  g_free (b->before);
-  g_free (b->first);
-  g_free (b->held_from);
-  g_free (b->held);
+    b->before[i + 1] = b->before[i] + b->times->layer[ls_model_kind_place (m, first, n_kinds, i)];
 }
 
 /* To its homes. The busiest of these. */
@@ -287,7 +276,7 @@ static void
 balance_kinds (Balance *b, uint32_t n_layers)
 {
   find_held (b);
-  b->first = g_new (uint32_t, b->n);
+  b->first = ls_arena_new_array (b->arena, uint32_t, b->n);
   Score dealt = move_on (b);
   g_autofree uint32_t *kept = g_memdup2 (b->layers, b->n * sizeof *kept);
   fill_evenly (b, n_layers);
@@ -298,12 +287,12 @@ balance_kinds (Balance *b, uint32_t n_layers)
 void
 ls_balance_layers (const LsModel *m, const LsStrategy *s, const LsPartTimes *times, uint32_t *ret_layers)
 {
-  Balance b;
-  balance_init (&b, m, s, times, ret_layers);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  Balance b = { .arena = arena, .times = times, .layers = ret_layers };
+  balance_init (&b, m, s);
   deal_out (&b, m->n_layers);
   if (ls_model_n_layer_kinds (m) > 1)
     balance_kinds (&b, m->n_layers);
-  balance_clear (&b);
 }
 
 /* --- rules of programs ------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 #include "schedules/sched_eval.h"
 
+#include "base/arena.h"
+
 /* --- runs orders until nothing moves: each rank executes its list in order as outputs arrive ----- */
 
 static const LsAction *
@@ -147,7 +149,8 @@ advance (LsReplay *r, uint32_t rank)
 }
 
 static void
-ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, LsSchedEval *eval)
+ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, LsSchedEval *eval,
+                LsArena *arena)
 {
   const LsLayout *l = &orders->layout;
   gsize n_outputs = (gsize) 2 * l->n_pipes * l->n_stages * l->n_micro_batches;
@@ -156,25 +159,14 @@ ls_replay_init (LsReplay *r, const LsOrders *orders, const LsSchedTimes *times, 
     .l = l,
     .times = times,
     .eval = eval,
-    .next = g_new0 (guint, l->n_ranks),
-    .free_at = g_new0 (LsTime, l->n_ranks),
-    .end = g_new (LsTime, n_outputs),
-    .waiter = g_new0 (uint32_t, n_outputs),
-    .runnable = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+    .next = ls_arena_new_array (arena, guint, l->n_ranks),
+    .free_at = ls_arena_new_array (arena, LsTime, l->n_ranks),
+    .end = ls_arena_new_array (arena, LsTime, n_outputs),
+    .waiter = ls_arena_new_array (arena, uint32_t, n_outputs),
+    .runnable = ls_arena_list (arena, sizeof (uint32_t)),
   };
   for (gsize i = 0; i < n_outputs; i++)
     r->end[i] = -1;
-}
-
-/* Every action must be in range, there once and well paired. */
-static void
-ls_replay_clear (LsReplay *r)
-{
-  g_free (r->next);
-  g_free (r->free_at);
-  g_free (r->end);
-  g_free (r->waiter);
-  g_array_unref (r->runnable);
 }
 
 static void
@@ -254,12 +246,12 @@ ls_orders_eval (const LsOrders *orders, const LsSchedTimes *times)
   for (uint32_t r = 0; r < e->n_ranks; r++)
     e->times[r] = g_new0 (LsActionTime, orders->ranks[r]->len);
 
+  g_autoptr (LsArena) arena = ls_arena_new ();
   LsReplay replay;
-  ls_replay_init (&replay, orders, times, e);
+  ls_replay_init (&replay, orders, times, e, arena);
   ls_replay_run (&replay);
   for (uint32_t r = 0; r < e->n_ranks; r++)
     g_assert (replay.next[r] == orders->ranks[r]->len);
-  ls_replay_clear (&replay);
   summarise (e, orders);
   return e;
 }
@@ -503,15 +495,15 @@ static void
 check_deadlock (const Check *c)
 {
   static const LsSchedTimes no_times;
+  g_autoptr (LsArena) arena = ls_arena_new ();
   LsReplay r;
-  ls_replay_init (&r, c->orders, &no_times, NULL);
+  ls_replay_init (&r, c->orders, &no_times, NULL, arena);
   ls_replay_run (&r);
   uint32_t rank = 0;
   while (rank < c->l->n_ranks && r.next[rank] == c->orders->ranks[rank]->len)
     rank++;
   if (rank < c->l->n_ranks)
     complain_cycle (c, &r, rank_on_cycle (&r, rank));
-  ls_replay_clear (&r);
 }
 
 /* ---- all of it ---- */

@@ -7,10 +7,10 @@
 #ifndef LS_SCHEDULES_ZB_H
 #define LS_SCHEDULES_ZB_H
 
-#include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include <lockstep/units.h>
 
 #define LS_ZB_UNLIMITED (G_MAXUINT32 / 2)
@@ -115,8 +115,8 @@ typedef struct {
   int64_t budget;    /* actions that may still be timed */
 } LsZbRun;
 
-void ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget);
-void ls_zb_run_clear (LsZbRun *run);
+/* In the arena. */
+void ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget, LsArena *arena);
 
 /* schedules/zb_search.c: runs a string, rules[p] deciding where the W go. out, if not NULL,
  * gets the order that was run. LS_ZB_NEVER if the string stalls or breaks the limit. */
@@ -145,8 +145,7 @@ typedef struct {
   LsZbRule *best_rules, *rules;  /* [p] */
 } LsZbSearch;
 
-void ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget);
-void ls_zb_search_clear (LsZbSearch *search);
+void ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget, LsArena *arena); /* in it */
 bool ls_zb_search_is_over (const LsZbSearch *search);
 /* Runs search->string with search->rules, keeps it if it is the best. */
 LsZbScore ls_zb_try (LsZbSearch *search);

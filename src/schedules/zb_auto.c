@@ -111,9 +111,10 @@ schedule (const LsSched *sched, const LsSchedShape *shape, GArray **ranks)
     .kept = kept,
   };
   size_t length = ls_zb_length (&job);
+  g_autoptr (LsArena) arena = ls_arena_new ();
   LsZbSearch search;
-
-  ls_zb_search_init (&search, &job, CLAMP (RUNS * (int64_t) (job.p * length), LEAST_EFFORT, MOST_EFFORT));
+  ls_zb_search_init (&search, &job, CLAMP (RUNS * (int64_t) (job.p * length), LEAST_EFFORT, MOST_EFFORT),
+                     arena);
   if (n_chunks == 1)
     ls_zb_search_line (&search);
   else
@@ -123,7 +124,6 @@ schedule (const LsSched *sched, const LsSchedShape *shape, GArray **ranks)
   g_assert (score.span < INT64_MAX && score.span == search.best.span);
   for (uint32_t r = 0; r < job.p; r++)
     append_order (&job, order + r * length, ranks[r]);
-  ls_zb_search_clear (&search);
 }
 
 /* Of one chunk per rank, or of two in a V. */
@@ -655,18 +655,18 @@ search_by_sample (Vee *vee, uint32_t n_sample)
 {
   LsZbSearch *search = vee->search;
   LsZbJob job = *search->run.job;
+  g_autoptr (LsArena) arena = ls_arena_new ();
   LsZbSearch sample;
   Vee few;
 
   job.m = n_sample;
-  ls_zb_search_init (&sample, &job, search->run.budget / 2);
+  ls_zb_search_init (&sample, &job, search->run.budget / 2, arena);
   vee_init (&few, &sample);
   find_ways (&few);
   for (guint i = 0; i < MIN (few.ways->len, N_WAYS) && (i == 0 || !ls_zb_search_is_over (search)); i++)
     try_way (vee, &g_array_index (few.ways, Way, i), LS_ZB_RULES_ALL);
   vee_clear (&few);
   search->run.budget -= search->run.budget / 2 - MAX (sample.run.budget, 0);
-  ls_zb_search_clear (&sample);
 }
 
 /* Local moves, first from the best order, then from the next best ways. */

@@ -42,29 +42,19 @@ ls_zb_n_rules (LsZbRules which, guint *ret_first)
 }
 
 void
-ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget)
+ls_zb_search_init (LsZbSearch *search, const LsZbJob *job, int64_t budget, LsArena *arena)
 {
   size_t n = job->p * ls_zb_length (job);
   *search = (LsZbSearch) {
     .best = LS_ZB_NEVER,
-    .best_string = g_new (uint8_t, n),
-    .string = g_new (uint8_t, n),
-    .best_rules = g_new0 (LsZbRule, job->p),
-    .rules = g_new0 (LsZbRule, job->p),
+    .best_string = ls_arena_new_array (arena, uint8_t, n),
+    .string = ls_arena_new_array (arena, uint8_t, n),
+    .best_rules = ls_arena_new_array (arena, LsZbRule, job->p),
+    .rules = ls_arena_new_array (arena, LsZbRule, job->p),
   };
-  ls_zb_run_init (&search->run, job, budget);
+  ls_zb_run_init (&search->run, job, budget, arena);
   for (uint32_t r = 0; r < job->p; r++)
     search->goal = MAX (search->goal, search->run.work[r]);
-}
-
-void
-ls_zb_search_clear (LsZbSearch *search)
-{
-  ls_zb_run_clear (&search->run);
-  g_free (search->best_string);
-  g_free (search->string);
-  g_free (search->best_rules);
-  g_free (search->rules);
 }
 
 bool
@@ -237,32 +227,21 @@ ls_zb_polish_best (LsZbSearch *search)
  * Parallelism, ICLR 2024 (W fills the bubbles). */
 
 void
-ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget)
+ls_zb_run_init (LsZbRun *run, const LsZbJob *job, int64_t budget, LsArena *arena)
 {
   size_t n = (size_t) job->p * job->v * job->m;
   *run = (LsZbRun) {
     .job = job,
-    .ranks = g_new (LsZbRank, job->p),
-    .end = { g_new (LsTime, n), g_new (LsTime, n) },
-    .w_chunks = g_new (uint8_t, n),
-    .heap = g_new (uint32_t, 2 * (size_t) job->p),
-    .work = g_new0 (LsTime, job->p),
+    .ranks = ls_arena_new_array (arena, LsZbRank, job->p),
+    .end = { ls_arena_new_array (arena, LsTime, n), ls_arena_new_array (arena, LsTime, n) },
+    .w_chunks = ls_arena_new_array (arena, uint8_t, n),
+    .heap = ls_arena_new_array (arena, uint32_t, 2 * (size_t) job->p),
+    .work = ls_arena_new_array (arena, LsTime, job->p),
     .cutoff = INT64_MAX,
     .budget = budget,
   };
   for (uint32_t s = 0; s < job->p * job->v; s++)
     run->work[ls_zb_rank (job, s)] += job->m * (job->f[s] + job->i[s] + job->w[s]);
-}
-
-void
-ls_zb_run_clear (LsZbRun *run)
-{
-  g_free (run->ranks);
-  g_free (run->end[0]);
-  g_free (run->end[1]);
-  g_free (run->w_chunks);
-  g_free (run->heap);
-  g_free (run->work);
 }
 
 static void

@@ -41,6 +41,7 @@ zb_orders (LsZbSearch *search)
 static LsSchedEval *
 zb_evaluate (const LsZbJob *job, int64_t effort)
 {
+  g_autoptr (LsArena) arena = ls_arena_new ();
   LsZbSearch search;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree LsChunkTimes *stages = g_new0 (LsChunkTimes, job->p * job->v);
@@ -48,7 +49,7 @@ zb_evaluate (const LsZbJob *job, int64_t effort)
     stages[s] = (LsChunkTimes) { job->f[s], job->i[s], job->w[s], job->i[s] + job->w[s], 0 };
   LsSchedTimes times = { .stages = stages, .comm = job->comm };
 
-  ls_zb_search_init (&search, job, effort);
+  ls_zb_search_init (&search, job, effort, arena);
   if (job->v == 1)
     ls_zb_search_line (&search);
   else
@@ -64,7 +65,6 @@ zb_evaluate (const LsZbJob *job, int64_t effort)
     for (uint32_t r = 0; r < job->p; r++)
       LS_CHECK_INT (e->ranks[r].split_peak, <=, job->limit);
   }
-  ls_zb_search_clear (&search);
   return e;
 }
 
@@ -242,11 +242,11 @@ what_breaks_the_limit_is_timed_no_further (void)
   const uint8_t string[] = { F, F, I, W, I, W, F, I, W, F, I, W };
   const LsZbRule rules[2] = { { LS_ZB_OBEY, 16 }, { LS_ZB_OBEY, 16 } };
   const LsZbJob job = { .p = 2, .v = 1, .m = 2, .f = one, .i = one, .w = one, .limit = 2 };
+  g_autoptr (LsArena) arena = ls_arena_new ();
   LsZbRun run;
-  ls_zb_run_init (&run, &job, 100);
+  ls_zb_run_init (&run, &job, 100, arena);
   LS_CHECK_INT (ls_zb_fill (&run, string, rules, NULL).span, ==, INT64_MAX);
   LS_CHECK_INT (run.budget, ==, 99);
-  ls_zb_run_clear (&run);
 }
 
 /* The most that a rank holds, in units of the job. */
@@ -284,13 +284,13 @@ memory_counts_what_a_chunk_keeps (void)
     LsZbJob job = {
       .p = 4, .v = v, .m = 12, .f = f, .i = f, .w = f, .comm = 1, .chunk = 64, .kept = kept, .limit = limit
     };
+    g_autoptr (LsArena) arena = ls_arena_new ();
     LsZbSearch search;
-    ls_zb_search_init (&search, &job, 300000);
+    ls_zb_search_init (&search, &job, 300000, arena);
     (v == 1 ? ls_zb_search_line : ls_zb_search_vee) (&search);
     g_autoptr (LsOrders) orders = zb_orders (&search);
     uint32_t most = most_held (&job, orders);
     LS_CHECK (most <= limit + above && most > limit / 2);
-    ls_zb_search_clear (&search);
   }
 }
 
