@@ -26,7 +26,9 @@ static uint32_t
 member (const LsMesh *mesh, uint32_t stage, BoundGroup group, uint32_t i)
 {
   LsCoord at = { .pp = stage, .tp = group == GROUP_TP ? i : 0 };
-  if (group == GROUP_TP || group == GROUP_COPIES)
+  if (group == GROUP_NEXT || group == GROUP_PREVIOUS)
+    at.pp = (stage + (group == GROUP_NEXT ? i : 1 - i)) % mesh->pp;
+  if (group <= GROUP_COPIES)
     return ls_mesh_rank (mesh, group == GROUP_COPIES ? ls_mesh_at_copy (mesh, at, i) : at);
   LsExpertCoord expert = ls_mesh_expert_coord (mesh, ls_mesh_rank (mesh, at));
   *(group == GROUP_EXPERTS ? &expert.ep : group == GROUP_EXPERT_TP ? &expert.etp : &expert.edp) = i;
@@ -55,7 +57,9 @@ static uint32_t
 group_size (const LsStrategy *s, BoundGroup group)
 {
   const uint32_t copies = s->cp * s->dp,
-                 sizes[] = { [GROUP_TP] = s->tp,
+                 sizes[] = { [GROUP_NEXT] = MIN (2, s->pp),
+                             [GROUP_PREVIOUS] = MIN (2, s->pp),
+                             [GROUP_TP] = s->tp,
                              [GROUP_COPIES] = copies,
                              [GROUP_EXPERTS] = s->ep,
                              [GROUP_EXPERT_TP] = s->experts.etp,
@@ -271,6 +275,35 @@ bound_reductions (const BoundComm *c, const BoundRank *rank)
   return c->s->dp_kind == LS_DP_MEGATRON ? megatron_reductions (c, rank) : 0;
 }
 
+/* --- messages between stages ------------------------------------------------------------------ */
+
+/* One between neighbours, whichever is fastest (lower/pipeline/lower_p2p.c). */
+static LsTime
+message_time (const BoundComm *c)
+{
+  const LsStrategy *s = c->s;
+  const LsShard shard = ls_strategy_shard (s, c->b->model);
+  bool scatters = (s->mp.p2p == LS_P2P_SCATTER_GATHER || s->mp.p2p == LS_P2P_DEEPSPEED) && !shard.sp;
+  uint64_t bytes = ls_boundary_bytes (c->b->model, &shard) / (scatters ? s->tp : 1);
+  return MIN (bound_time (c, GROUP_NEXT, LS_COLL_SEND_RECV, bytes),
+              bound_time (c, GROUP_PREVIOUS, LS_COLL_SEND_RECV, bytes));
+}
+
+/* Groups of messages between the first forward and the end of the last send of a rank, for which compute
+ * waits (lower/pipeline/lower_pipe.c): one behind each forward that another rank needs, and behind each
+ * backward of the cool-down; without interleaving behind each backward. */
+static uint64_t
+n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n_mb)
+{
+  const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
+  bool is_batched = s->mp.p2p == LS_P2P_BATCHED || s->mp.p2p == LS_P2P_SCATTER_GATHER;
+  if (!is_batched || sched->recipe != LS_RECIPE_MEGATRON || s->pp == 1)
+    return 0;
+  uint64_t n_sent = (uint64_t) n_mb * (s->vpp - (rank + 1 == s->pp ? 1 : 0));
+  uint64_t n_back = s->vpp > 1 ? sched->n_warmup (&shape, rank) : n_mb;
+  return n_sent + (rank > 0 ? n_back : 0);
+}
+
 /* A number of parameters, and a variant. */
 typedef struct {
   uint64_t n, of;
@@ -450,14 +483,16 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   bool comes_back = is_loop && !is_split (s, sched)
       && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
   const BoundComm comm = { b, cluster, s };
-  LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, first_reduction = 0, step = 0;
+  LsTime fill = 0, drain = 0, all = 0, first_optimizer = 0, first_reduction = 0, step = 0,
+         message = message_time (&comm);
   for (uint32_t r = 0; r < s->pp; r++) {
     BoundPart first = { 0 };
     LsTime fsdp = 0;
     const BoundPart sum = rank_parts (b, s, sched, parts, r, n_mb, &first, &fsdp);
     const BoundRank rank = { &sum, first_layer (b, parts, r), r == 0 };
+    uint64_t n_messages = n_blocking (s, sched, r, n_mb);
     LsTime gathers = is_loop ? bound_first_gathers (&comm, &rank) : 0,
-           work = n_mb * (sum.f + sum.b) + gathers + (has_pipes ? 0 : fsdp);
+           work = n_mb * (sum.f + sum.b) + (LsTime) n_messages * message + gathers + (has_pipes ? 0 : fsdp);
     uint64_t n_owned = bound_n_owned (b->model, s, &sum);
     LsTime optimizer
         = has_pipes ? 0 : optimizer_time (b, s, cluster, n_owned) + bound_last_gathers (&comm, &rank);
@@ -473,8 +508,8 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
       chain = 0;
     all += work;
     step = MAX (step, has_pipes ? all / s->pp : MAX (own, chain));
-    fill += is_loop ? first.f + bound_fsdp_forward (s, &first) + gathers : 0;
-    drain += comes_back ? first.b : 0;
+    fill += is_loop ? first.f + bound_fsdp_forward (s, &first) + gathers + message : 0;
+    drain += comes_back ? first.b + (r > 0 || n_messages == 0 ? message : 0) : 0;
   }
   b->gpus = NULL;
   return step;

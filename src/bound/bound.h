@@ -3,16 +3,15 @@
  *
  * Problem. Most of a sweep's configurations cannot win. A bound that costs microseconds and
  * is never above what a simulation says allows to leave them out, and the best of the rest
- * is the best of all. What its plan says (exec/shortcuts/plan_bound.h) is closer, but takes a lowering:
- * this bound says which configurations come first, and which need none. It has what decides on a layout, and
- * leaves to plans what seldom does: messages between stages, the host, most kinds of data parallelism.
+ * is the best of all. What its plan says (exec/shortcuts/plan_bound.h) is closer, but takes a lowering: this
+ * says which come first, and which need none. It leaves out the host and most kinds of data parallelism.
  *
  * Time of a step. Of stage s, micro-batch and chunk: f, b = forward and backward; m micro-batches,
- * o = optimizer;
+ * o = optimizer, c = a message between neighbours, n = messages that compute waits for;
  *
- *     T >= max over s of  max (o_0 + fill_s, o_s) + m * sum over its chunks of (f + b) + drain_s
- *     fill_s  = sum over i < s of f of chunk 0 of rank i
- *     drain_s = sum over i < s of b of chunk 0 of rank i; 0 if backwards are split in I and W
+ *     T >= max over s of  max (o_0 + fill_s, o_s) + m * sum over its chunks of (f + b) + n_s c + drain_s
+ *     fill_s  = sum over i < s of f of chunk 0 of rank i, and s c
+ *     drain_s = sum over i < s of b of chunk 0 of rank i, and s c; 0 if backwards are split in I and W
  *
  * Proof. (1) f: a pass over a layer, the embedding or the head takes the longest way through its ops as they
  * are lowered (lower/parts.h), from where the compute stream begins it to where that ends it, each op as long
@@ -21,8 +20,8 @@
  * the passes of a chunk take the sum of those of its parts, and what else it waits for comes on top.
  * The chain goes through the ranks with tp, cp and dp index 0: their groups count, the fastest
  * of all stages for each.
- * (2) A chunk's forward of a micro-batch needs those of earlier stages, its backward those of later ones,
- * whatever the order of a schedule. On rank s the first thing is thus F of chunk 0, behind F
+ * (2) A chunk's forward of a micro-batch needs those of earlier stages, its backward those of later ones, and
+ * a message each, whatever the order of a schedule. On rank s the first thing is thus F of chunk 0, behind F
  * on ranks 0 .. s - 1; the last B of chunk 0, behind which B on ranks s - 1 .. 0 are left: any other B of a
  * micro-batch on the rank is before that one. With I and W apart, W of rank s may be last: nothing is left
  * then for sure. (3) Forwards of step k are behind the optimizer of step k - 1 of their rank, in the same
@@ -32,7 +31,9 @@
  * is the time between barriers. Without a barrier (post-validation, no norm) ranks are not all in one step:
  * own work and o_s are what the compute stream does until it comes round, and the chain with o_0 holds where
  * it begins and ends on rank 0, whose last B is then behind all of s: not with I and W apart, nor in waves,
- * nor without a flush (PipeDream).
+ * nor without a flush (PipeDream). (4) In Megatron-LM's batched recipes compute waits for each group of
+ * messages. Those that rank s sends are between its first F and the end of the chain back; its last one is
+ * the first of drain_s, which then has s - 1 c.
  *
  * What is left to reduce of the gradients of rank s comes in the place of drain_s, or for rank 0 behind it,
  * whichever is longer. A forward of a chunk waits for the gathers of its units, which wait for what was

@@ -20,9 +20,18 @@ typedef struct {
   const LsStrategy *s; /* resolved */
 } BoundComm;
 
-/* Ranks with tp, cp and dp index 0, or with the experts of the rank with index 0: over tp; with the same
- * parameters; over experts; that cut its experts; with the same parts of the same experts. */
-typedef enum { GROUP_TP, GROUP_COPIES, GROUP_EXPERTS, GROUP_EXPERT_TP, GROUP_EXPERT_COPIES } BoundGroup;
+/* Ranks with tp, cp and dp index 0, or with the experts of the rank with index 0: of a stage and the next, or
+ * the other way round; over tp; with the same parameters; over experts; that cut its experts; with the same
+ * parts of the same experts. */
+typedef enum {
+  GROUP_NEXT,
+  GROUP_PREVIOUS,
+  GROUP_TP,
+  GROUP_COPIES,
+  GROUP_EXPERTS,
+  GROUP_EXPERT_TP,
+  GROUP_EXPERT_COPIES
+} BoundGroup;
 
 /* Of the groups of each stage the fastest; 0 for nothing to do. */
 LsTime bound_time (const BoundComm *c, BoundGroup group, LsCollKind kind, uint64_t bytes);
