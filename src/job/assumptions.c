@@ -370,10 +370,11 @@ whence_said (const Job *j, const Row *row)
     return g_strdup ("the trace's");
   if (!row->knob)
     return whence_software (j);
-  const LsImported *from = j->spec->from;
+  bool has_given_way = j->spec->given_up && g_hash_table_contains (j->spec->given_up, row->knob);
+  const LsImported *from = has_given_way ? NULL : j->spec->from;
   bool is_files = from && ls_json_doc_at (from->strategy, row->knob)
       && !ls_import_remark (from, LS_REMARK_GIVEN, row->knob); /* another word for it, too */
-  if (is_files || ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s))
+  if (is_files || (from && ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s)))
     return row->value == parameters && j->s->lora.rank > 0 ? g_strdup ("assumed by the launch file's dtype")
                                                            : whence_from (from, row->knob);
   return is_given (j, row->knob) ? g_strdup ("given") : NULL;
