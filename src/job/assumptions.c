@@ -71,6 +71,12 @@ has_shards (const Job *j, bool are_narrow)
       && j->s->data.narrow_shards == are_narrow;
 }
 
+static bool
+is_wide (const Job *j)
+{
+  return j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32;
+}
+
 /* Weights that the optimizer steps on itself have its format; those that are frozen never. */
 static char *
 format_of_parameters (const Job *j)
@@ -79,7 +85,7 @@ format_of_parameters (const Job *j)
   bool is_scaled = ls_dtype_is_scaled (dtype);
   const char *between = ls_dtype_name (is_scaled ? LS_DTYPE_BF16 : dtype),
              *narrow = is_scaled && j->s->fp8.params ? ls_dtype_name (dtype) : between;
-  if (dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
+  if (is_wide (j))
     return g_strdup ("fp32");
   g_autofree char *learned = j->s->opt.master == LS_MASTER_WEIGHTS ? g_strdup ("fp32")
       : has_shards (j, false) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
@@ -130,10 +136,8 @@ gradients (const Job *j)
 static char *
 masters (const Job *j)
 {
-  bool is_wide = j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32,
-       has_own = has_shards (j, false) || has_shards (j, true);
-  return has_own || is_wide || j->s->opt.master == LS_MASTER_WEIGHTS ? g_strdup ("none but the weights")
-                                                                     : knob_text (j, "master");
+  bool has_own = has_shards (j, j->s->data.narrow_shards) || j->s->opt.master == LS_MASTER_WEIGHTS;
+  return has_own || is_wide (j) ? g_strdup ("none but the weights") : knob_text (j, "master");
 }
 
 static char *
@@ -160,11 +164,13 @@ adapters (const Job *j)
 static char *
 moments (const Job *j)
 {
-  if (j->s->opt.kind || has_shards (j, true))
-    return j->s->opt.kind ? NULL : g_strdup (ls_dtype_name (ls_strategy_weights (j->s)));
-  g_autofree char *first = knob_text (j, "moment_dtype"), *second = knob_text (j, "variance_dtype");
-  return g_strcmp0 (first, second) == 0 ? g_steal_pointer (&first)
-                                        : g_strdup_printf ("%s, %s", first, second);
+  LsAdamStates of = ls_strategy_adam (j->s);
+  if (has_shards (j, true))
+    of.moment = of.variance = ls_strategy_weights (j->s);
+  const char *first = ls_dtype_name (of.moment), *second = ls_dtype_name (of.variance);
+  return j->s->opt.kind          ? NULL
+      : of.moment == of.variance ? g_strdup (first)
+                                 : g_strdup_printf ("%s, %s", first, second);
 }
 
 /* Of a file of others, what it leaves to its class cannot be told apart from what it says. */
@@ -405,20 +411,74 @@ is_open (const Job *j, const LsField *knob)
   return knob && ls_knob_goes_with_trace (knob) && (j->takes_dp || strcmp (knob->key, "dp") != 0);
 }
 
+/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows. */
+static bool
+is_refused (const Job *j, const LsField *f, const char *value)
+{
+  bool is_legal = false;
+  for (int follows = 0; follows < 2 && !is_legal; follows++) {
+    LsStrategy tried;
+    g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+    ls_strategy_copy (&tried, j->s);
+    tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
+    is_legal = ls_field_value_set (f, &tried, value)
+        && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
+    g_autofree char *other = ls_field_text (f, &tried, NULL), *own = ls_field_text (f, j->s, NULL);
+    is_legal = is_legal && g_strcmp0 (other, own) != 0;
+    ls_strategy_clear (&tried);
+  }
+  return !is_legal;
+}
+
+/* Whether a switch or a choice can be nothing else in such a job. */
+static bool
+has_no_other (const Job *j, const LsField *f)
+{
+  g_autofree char *own = ls_field_text (f, j->s, NULL);
+  if (f->kind == LS_FIELD_BOOL)
+    return is_refused (j, f, g_strcmp0 (own, "true") == 0 ? "0" : "1");
+  bool is_alone = f->kind == LS_FIELD_ENUM;
+  for (const LsEnumName *n = f->names; is_alone && n->name; n++)
+    is_alone = g_strcmp0 (n->name, own) == 0 || !ls_enum_is_first (f->names, n) || is_refused (j, f, n->name);
+  return is_alone;
+}
+
+/* Number formats that can be nothing else in such a job follow from another knob. */
+static const char *
+deciding_knob (const Job *j, const Row *row)
+{
+  const LsStrategy *s = j->s;
+  bool is_master = row->value == masters, is_of_grads = row->value == gradients,
+       is_state = is_master || row->value == moments,
+       is_by_shards = (is_state || row->value == parameters) && has_shards (j, s->data.narrow_shards)
+      && !ls_dp_traits (s->dp_kind)->cuts_operators;
+  if (is_master && is_wide (j))
+    return "dtype";
+  if (is_by_shards && !is_wide (j))
+    return "narrow_shards";
+  if (!(is_state || is_of_grads) || j->spec->trace
+      || !has_no_other (j, ls_field_find (ls_strategy_fields, row->knob)))
+    return row->knob;
+  return !is_master && ls_master_is_the_weight ((LsMaster) s->opt.master)   ? "master"
+      : s->opt.kind                                                         ? "optimizer"
+      : is_of_grads || (s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1) ? "dtype"
+      : s->memory.offload                                                   ? "offload"
+      : s->dp_kind == LS_DP_MEGATRON                                        ? "zero"
+                                                                            : "dp_kind";
+}
+
 /* Of what is on or off the other. What a trace has fixed, another trace has otherwise. */
 static char *
 instead_of (const Job *j, const Row *row)
 {
-  const LsField *knob = row->knob ? ls_field_find (ls_strategy_fields, row->knob) : NULL;
+  const char *key = deciding_knob (j, row);
+  const LsField *knob = key ? ls_field_find (ls_strategy_fields, key) : NULL;
   const char *export = j->spec->trace && !is_open (j, knob) ? "lockstep trace export " : "";
   if (!knob)
     return g_strconcat (export, "--software NAME", NULL);
-  bool are_narrow = j->s->data.narrow_shards,
-       is_by_shards
-      = row->value == parameters || row->value == masters || (are_narrow && row->value == moments);
-  if (is_by_shards && has_shards (j, are_narrow) && !ls_dp_traits (j->s->dp_kind)->cuts_operators)
-    return g_strconcat (export, "--set narrow_shards=", are_narrow ? "0" : "1", NULL);
-  const char *argument = ls_field_argument (knob);
+  const char *argument = strcmp (key, "narrow_shards") != 0 ? ls_field_argument (knob)
+      : j->s->data.narrow_shards                            ? "0"
+                                                            : "1";
   g_autofree char *own = argument ? NULL : knob_text (j, row->knob),
                   *option = ls_field_option (knob,
                                              argument                               ? argument
@@ -535,38 +595,6 @@ add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHard
                                                                          : NULL,
                         instead);
   }
-}
-
-/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows. */
-static bool
-is_refused (const Job *j, const LsField *f, const char *value)
-{
-  bool is_legal = false;
-  for (int follows = 0; follows < 2 && !is_legal; follows++) {
-    LsStrategy tried;
-    g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
-    ls_strategy_copy (&tried, j->s);
-    tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
-    is_legal = ls_field_value_set (f, &tried, value)
-        && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
-    g_autofree char *other = ls_field_text (f, &tried, NULL), *own = ls_field_text (f, j->s, NULL);
-    is_legal = is_legal && g_strcmp0 (other, own) != 0;
-    ls_strategy_clear (&tried);
-  }
-  return !is_legal;
-}
-
-/* Whether a switch or a choice can be nothing else in such a job. */
-static bool
-has_no_other (const Job *j, const LsField *f)
-{
-  g_autofree char *own = ls_field_text (f, j->s, NULL);
-  if (f->kind == LS_FIELD_BOOL)
-    return is_refused (j, f, g_strcmp0 (own, "true") == 0 ? "0" : "1");
-  bool is_alone = f->kind == LS_FIELD_ENUM;
-  for (const LsEnumName *n = f->names; is_alone && n->name; n++)
-    is_alone = g_strcmp0 (n->name, own) == 0 || !ls_enum_is_first (f->names, n) || is_refused (j, f, n->name);
-  return is_alone;
 }
 
 /* What only CUDA, or NCCL, has. */
