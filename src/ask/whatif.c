@@ -352,8 +352,7 @@ propose_switches (Proposals *p)
   const LsModel *m = &p->r->model;
   const double *peak = p->r->cluster->spec.gpu.peak_flops;
   bool is_cut = s->tp > 1, is_fp8 = s->dtype == LS_DTYPE_FP8,
-       has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH,
-       has_fusion = !s->use.grad_apart && s->opt.grad_dtype != LS_DTYPE_FP32;
+       has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH;
   const struct {
     const char *idea;
     bool may;
@@ -385,7 +384,8 @@ propose_switches (Proposals *p)
     { "gradient format", s->opt.grad_dtype != LS_DTYPE_BF16, "grad-dtype", "bf16" },
     { "gradient format", s->opt.grad_dtype != LS_DTYPE_FP32, "grad-dtype", "fp32" },
     { "gradient accumulation", s->use.grad_apart, "grad-apart", "0" },
-    { "gradient accumulation", has_fusion, "grad-fusion", other (s->use.grad_fusion) },
+    { "gradient accumulation", !ls_strategy_idle (s, m, "grad_fusion"), "grad-fusion",
+      other (s->use.grad_fusion) },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     if (!rows[i].may || strcmp (rows[i].idea, p->idea) != 0)

@@ -136,6 +136,18 @@ VALUE (has_rare_parts,
            || m->halves.ngram_tables > 0 || m->attn.qk_conv > 0 || m->attn.kv_conv > 0 || m->attn.difference)
 VALUE (n_moe_layers, ls_model_n_moe_layers (m))
 VALUE (n_attention_layers, ls_model_n_attention_layers (m))
+
+/* Or experts. */
+static bool
+some_layer_has_mlp (const LsModel *m)
+{
+  uint32_t i = 0;
+  while (i < m->n_layers && (ls_model_layer_kind (m, i) & LS_LAYER_NO_MLP))
+    i++;
+  return i < m->n_layers;
+}
+
+VALUE (has_mlps, some_layer_has_mlp (m))
 VALUE (ngram_rows, (int64_t) ls_ngram_rows (m))
 VALUE (v_dim, ls_model_v_dim (m))
 VALUE (second_heads, m->attn.noise_heads > 0 ? m->attn.noise_heads : m->n_heads / 2)
