@@ -206,6 +206,21 @@ narrow_state (const LsStrategy *s, const LsModel *m)
                                              : "variance_dtype";
 }
 
+/* Whether a pipeline may be flushed within a step: after the largest of like parts of a copy's micro-batches. */
+static bool
+flushes_parts (const LsStrategy *s)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  uint32_t n = s->global_batch / MAX (1, s->micro_batch * s->dp), parts = 2;
+  while (parts < n && n % parts != 0)
+    parts++;
+  LsSchedShape shape = ls_strategy_sched_shape (s, n / parts);
+  bool may_ever = sched && sched->recipe != LS_RECIPE_UNFLUSHED && s->mp.p2p != LS_P2P_DEEPSPEED;
+  return may_ever && n > 1 && !ls_sched_refusal (sched, &shape);
+}
+
+VALUE (may_be_flushed, flushes_parts (s))
+
 /* Of the micro-batches of replicas. */
 typedef struct {
   uint32_t least, most;
