@@ -658,17 +658,18 @@ ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
   return !row->refused && fabs (then - now) > 1e-9 * now;
 }
 
-/* The first that a text shows with another price, on that cluster, NULL: on any; NULL: there is none. */
+/* The first with another price, on that cluster, NULL: on any; NULL: there is none. most: of those that do not
+ * fit, and that do, with such a gain; NULL: all. */
 static const LsWhatIfRow *
-row_on (const LsWhatIf *w, const char *cluster, bool are_advice)
+row_on (const LsWhatIf *w, const char *cluster, double least_gain, const guint *most)
 {
-  bool only_fitting = are_advice && ls_what_if_n_fit (w) > 0;
+  guint n[2] = { 0 };
   g_autofree char *option = g_strconcat ("--cluster ", cluster, cluster ? " " : NULL, NULL);
   for (guint i = 0; i < w->rows->len; i++) {
     const LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
     g_autofree char *change = g_strconcat (row->change, " ", NULL);
-    bool is_shown = ls_what_if_has_other_price (w, row) && (row->fits || !only_fitting);
-    if (is_shown && (!cluster || strstr (change, option)))
+    bool is_shown = !most || (row->gain >= least_gain && n[row->fits]++ < most[row->fits]);
+    if (is_shown && ls_what_if_has_other_price (w, row) && (!cluster || strstr (change, option)))
       return row;
   }
   return NULL;
@@ -690,18 +691,20 @@ assume_price (double usd_per_gpu_hour, const char *job, const char *cluster, gui
 }
 
 void
-ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r)
+ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
+                          LsJobResult *r)
 {
   const char *job = ls_json_is_given (spec->cluster) ? r->cluster->spec.name : spec->cluster;
   const GArray *successors = r->hardware->spec.successors;
   assume_price (w->now.usd_per_gpu_hour, job, job, 0,
-                row_on (w, NULL, are_advice) ? "$%s for an hour of a GPU" : NULL, &r->assumptions);
+                row_on (w, NULL, least_gain, most) ? "$%s for an hour of a GPU" : NULL, &r->assumptions);
   for (guint i = 0; successors && i < successors->len; i++) {
     const char *cluster = g_array_index (successors, char *, i);
-    const LsWhatIfRow *row = row_on (w, cluster, are_advice);
+    const LsWhatIfRow *row = row_on (w, cluster, 0, NULL);
     g_autofree char *bare = ls_override_bare (cluster), *words = g_strconcat ("$%s for one of ", bare, NULL);
     if (row)
-      assume_price (row->usd_per_gpu_hour, job, cluster, i, words, &r->assumptions);
+      assume_price (row->usd_per_gpu_hour, job, cluster, i,
+                    row_on (w, cluster, least_gain, most) ? words : NULL, &r->assumptions);
   }
 }
 
@@ -717,9 +720,10 @@ ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResul
 }
 
 static LsWhatIf *
-simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, guint n_threads,
+simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, guint top, guint n_threads,
               const LsProgress *progress)
 {
+  const guint most[2] = { top, top };
   LsWhatIf *w = g_new (LsWhatIf, 1);
   ls_what_if_assume_headroom (spec, "headroom %s", r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
@@ -730,19 +734,19 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
     one.network = LS_JOB_NETWORK_FLOW;
   ls_what_if_simulate (&one, changes, n_threads, progress, w);
   g_array_sort (w->rows, compare_rows);
-  ls_what_if_assume_prices (spec, w, false, r);
+  ls_what_if_assume_prices (spec, w, LS_LEAST_GAIN, top > 0 ? most : NULL, r);
   w->assumptions = g_array_ref (r->assumptions);
   return w;
 }
 
 LsWhatIf *
-ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
+ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint top, guint n_threads, const LsProgress *progress,
                 GError **error)
 {
   g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
   if (changes->len == 0)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
-  LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
+  LsWhatIf *w = simulate_all (spec, r, changes, top, n_threads, progress);
   w->left_out = ls_changes_left_out (spec);
   return w;
 }
@@ -770,7 +774,7 @@ ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, co
                          r->model.name ? "no program that is known has --dp-kind %s on such accelerators"
                                        : "a trace has fixed its program (%s)",
                          ls_dp_kind_name (r->strategy.dp_kind));
-  LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
+  LsWhatIf *w = simulate_all (spec, r, changes, 0, n_threads, progress);
   w->mixes_programs = true;
   return w;
 }
