@@ -341,15 +341,27 @@ whence_software (const Job *j)
                                                             : "none was named");
 }
 
+static bool
+has_said (const Job *j, const char *knob)
+{
+  return j->spec->said && g_hash_table_contains (j->spec->said, knob);
+}
+
 /* How large a job is, other options than --gpus say too. */
 static bool
 is_given (const Job *j, const char *knob)
 {
   const LsJobSpec *spec = j->spec;
-  bool is_gpus = strcmp (knob, "gpus") == 0, has_dp = spec->said && g_hash_table_contains (spec->said, "dp"),
-       is_size = spec->trace ? has_dp && (is_gpus || strcmp (knob, "global_batch") == 0)
-                             : is_gpus && (spec->n_nodes > 0 || spec->slice[0] > 0 || has_dp);
-  return is_size || (spec->said && g_hash_table_contains (spec->said, knob));
+  bool has_size = spec->n_nodes > 0 || spec->slice[0] > 0 || has_said (j, "dp");
+  return (has_size && !spec->trace && strcmp (knob, "gpus") == 0) || has_said (j, knob);
+}
+
+/* How large a replay is, where its copies are given. */
+static bool
+follows_dp (const Job *j, const char *knob)
+{
+  bool is_size = knob && (strcmp (knob, "gpus") == 0 || strcmp (knob, "global_batch") == 0);
+  return is_size && j->spec->trace && has_said (j, "dp");
 }
 
 /* A word of the files, a rule of their program, or what was given behind their name. */
@@ -373,7 +385,7 @@ whence_said (const Job *j, const Row *row)
   if (chosen)
     return g_strdup (chosen);
   if (j->spec->trace && !(row->knob && is_given (j, row->knob)))
-    return g_strdup ("the trace's");
+    return g_strdup (follows_dp (j, row->knob) ? "the trace's with such dp" : "the trace's");
   if (!row->knob)
     return whence_software (j);
   bool has_given_way = j->spec->given_up && g_hash_table_contains (j->spec->given_up, row->knob);
@@ -452,6 +464,8 @@ deciding_knob (const Job *j, const Row *row)
        is_state = is_master || row->value == moments,
        is_by_shards = (is_state || row->value == parameters) && has_shards (j, s->data.narrow_shards)
       && !ls_dp_traits (s->dp_kind)->cuts_operators;
+  if (follows_dp (j, row->knob))
+    return "dp";
   if (is_master && is_wide (j))
     return "dtype";
   if (is_by_shards && !is_wide (j))
@@ -473,7 +487,9 @@ instead_of (const Job *j, const Row *row)
 {
   const char *key = deciding_knob (j, row);
   const LsField *knob = key ? ls_field_find (ls_strategy_fields, key) : NULL;
-  const char *export = j->spec->trace && !is_open (j, knob) ? "lockstep trace export " : "";
+  bool is_size = follows_dp (j, row->knob);
+  const char *export = j->spec->trace && !is_size && !is_open (j, knob) ? "lockstep trace export " : "",
+             *unit = is_size ? NULL : row->unit;
   if (!knob)
     return g_strconcat (export, "--software NAME", NULL);
   const char *argument = strcmp (key, "narrow_shards") != 0 ? ls_field_argument (knob)
@@ -484,7 +500,7 @@ instead_of (const Job *j, const Row *row)
                                              argument                               ? argument
                                                  : own && strcmp (own, "true") == 0 ? "false"
                                                                                     : "true");
-  return g_strconcat (export, option, row->unit ? " (" : NULL, row->unit, ")", NULL);
+  return g_strconcat (export, option, unit ? " (" : NULL, unit, ")", NULL);
 }
 
 /* --- the list -------------------------------------------------------------------------------------- */
