@@ -343,57 +343,50 @@ other (bool is_on)
   return is_on ? "0" : "1";
 }
 
-/* All of the idea that may be of use. Of documents of different lengths: sequences of like work at the same
- * time; of gathers of parameters what makes a difference to the job. */
+/* All of the idea that may be of use, where it makes a difference to the job. Of documents of different lengths:
+ * sequences of like work at the same time. */
 static void
 propose_switches (Proposals *p)
 {
   const LsStrategy *s = p->s;
   const LsModel *m = &p->r->model;
   const double *peak = p->r->cluster->spec.gpu.peak_flops;
-  bool is_cut = s->tp > 1, is_fp8 = s->dtype == LS_DTYPE_FP8,
-       has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH;
+  bool is_fp8 = s->dtype == LS_DTYPE_FP8;
   const struct {
     const char *idea;
     bool may;
-    const char *flag, *value; /* NULL: all names but its own, from the first on */
+    const char *knob, *value; /* NULL: all names but its own, from the first on */
     int own, first;
   } rows[] = {
     { "pipeline transfers", s->pp > 1, "p2p", NULL, s->mp.p2p, LS_P2P_BATCHED },
-    { "order of documents", has_lengths, "lengths-balance",
+    { "order of documents", true, "lengths_balance",
       s->docs.balance == LS_LENGTHS_SORTED ? "none" : "sorted" },
-    { "partitioned activations", is_cut && s->recompute == LS_RECOMPUTE_FULL, "partition-activations",
-      other (s->memory.partition_activations) },
-    { "sequence parallelism", is_cut, "sp", other (s->sp) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "limit_all_gathers"), "limit-all-gathers",
-      other (s->data.limit_all_gathers) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "forward_prefetch"), "forward-prefetch",
-      other (s->data.forward_prefetch > 0) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "reshard_after_forward"), "reshard-after-forward",
-      other (s->data.reshard_after_forward > 0) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "gather_overlap"), "gather-overlap",
-      other (s->data.gather_overlap > 0) },
-    { "offloaded activations", true, "offload-activations", other (s->memory.offload_activations) },
+    { "partitioned activations", true, "partition_activations", other (s->memory.partition_activations) },
+    { "sequence parallelism", true, "sp", other (s->sp) },
+    { "parameter gathers", true, "limit_all_gathers", other (s->data.limit_all_gathers) },
+    { "parameter gathers", true, "forward_prefetch", other (s->data.forward_prefetch > 0) },
+    { "parameter gathers", true, "reshard_after_forward", other (s->data.reshard_after_forward > 0) },
+    { "parameter gathers", true, "gather_overlap", other (s->data.gather_overlap > 0) },
+    { "offloaded activations", true, "offload_activations", other (s->memory.offload_activations) },
     { "attention", s->use.attention != LS_ATTENTION_FLASH, "attention", "flash" },
     { "number format", s->dtype != LS_DTYPE_BF16 && peak[LS_DTYPE_BF16] > 0, "dtype", "bf16" },
     { "number format", s->dtype != LS_DTYPE_FP16 && peak[LS_DTYPE_FP16] > 0, "dtype", "fp16" },
     { "number format", !is_fp8 && peak[LS_DTYPE_FP8] > 0, "dtype", "fp8" },
     { "number format", s->dtype != LS_DTYPE_NVFP4 && peak[LS_DTYPE_NVFP4] > 0, "dtype", "nvfp4" },
     { "fp8", is_fp8, "fp8_recipe", NULL, s->fp8.recipe, 0 },
-    { "fp8", is_fp8, "fp8-params", other (s->fp8.params) },
-    { "gradient format", s->opt.grad_dtype != LS_DTYPE_BF16, "grad-dtype", "bf16" },
-    { "gradient format", s->opt.grad_dtype != LS_DTYPE_FP32, "grad-dtype", "fp32" },
-    { "gradient accumulation", s->use.grad_apart, "grad-apart", "0" },
-    { "gradient accumulation", !ls_strategy_idle (s, m, "grad_fusion"), "grad-fusion",
-      other (s->use.grad_fusion) },
+    { "fp8", true, "fp8_params", other (s->fp8.params) },
+    { "gradient format", s->opt.grad_dtype != LS_DTYPE_BF16, "grad_dtype", "bf16" },
+    { "gradient format", s->opt.grad_dtype != LS_DTYPE_FP32, "grad_dtype", "fp32" },
+    { "gradient accumulation", s->use.grad_apart, "grad_apart", "0" },
+    { "gradient accumulation", true, "grad_fusion", other (s->use.grad_fusion) },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (!rows[i].may || strcmp (rows[i].idea, p->idea) != 0)
+    if (!rows[i].may || strcmp (rows[i].idea, p->idea) != 0 || ls_strategy_idle (s, m, rows[i].knob))
       continue;
     else if (rows[i].value)
-      propose_one (p, rows[i].flag, rows[i].value);
+      propose_one (p, rows[i].knob, rows[i].value);
     else
-      propose_names (p, rows[i].flag, rows[i].own, rows[i].first);
+      propose_names (p, rows[i].knob, rows[i].own, rows[i].first);
 }
 
 /* --- machine --------------------------------------------------------------------------- */

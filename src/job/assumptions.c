@@ -254,12 +254,6 @@ uneven_layers (const Job *j)
                 : g_strdup_printf ("%u,%ux%u,%u", of_each - 1, of_each, n - 2, of_each - 1);
 }
 
-static char *
-expert_degree (const Job *j)
-{
-  return j->model->moe.n_experts > 0 ? knob_text (j, "etp") : NULL;
-}
-
 static const Row rows[] = {
   { "gpus", "gpus", NULL, "--gpus %s", NULL, gpus_rule, true },
   { "seq", "seq", NULL, "sequences of %s", NULL, of_model },
@@ -294,7 +288,7 @@ static const Row rows[] = {
   { "layers_per_chunk", "layers_per_chunk", uneven_layers, "layers of chunks %s", NULL, layers_rule, true },
   { "p2p", "p2p", NULL, "p2p %s", NULL, NULL, true },
   { "dispatcher", "dispatcher", NULL, "dispatcher %s", NULL, NULL, true },
-  { "etp", "etp", expert_degree, "etp %s", "as tp", NULL, true },
+  { "etp", "etp", NULL, "etp %s", "as tp", NULL, true },
   { "offload_to", "offload_to", NULL, "offload to %s", NULL, NULL, true },
   { "bucket_view", "bucket_view", NULL, "bucket views", NULL, NULL, true },
   { "software", NULL, software, "software %s", "none was named" },
@@ -455,37 +449,13 @@ has_no_other (const Job *j, const LsField *f)
   return is_alone;
 }
 
-/* Number formats that can be nothing else in such a job follow from another knob. */
-static const char *
-deciding_knob (const Job *j, const Row *row)
-{
-  const LsStrategy *s = j->s;
-  bool is_master = row->value == masters, is_of_grads = row->value == gradients,
-       is_state = is_master || row->value == moments,
-       is_by_shards = (is_state || row->value == parameters) && has_shards (j, s->data.narrow_shards)
-      && !ls_dp_traits (s->dp_kind)->cuts_operators;
-  if (follows_dp (j, row->knob))
-    return "dp";
-  if (is_master && is_wide (j))
-    return "dtype";
-  if (is_by_shards && !is_wide (j))
-    return "narrow_shards";
-  if (!(is_state || is_of_grads) || j->spec->trace
-      || !has_no_other (j, ls_field_find (ls_strategy_fields, row->knob)))
-    return row->knob;
-  return !is_master && ls_master_is_the_weight ((LsMaster) s->opt.master)   ? "master"
-      : s->opt.kind                                                         ? "optimizer"
-      : is_of_grads || (s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1) ? "dtype"
-      : s->memory.offload                                                   ? "offload"
-      : s->dp_kind == LS_DP_MEGATRON                                        ? "zero"
-                                                                            : "dp_kind";
-}
-
 /* Of what is on or off the other. What a trace has fixed, another trace has otherwise. */
 static char *
 instead_of (const Job *j, const Row *row)
 {
-  const char *key = deciding_knob (j, row);
+  const char *key = follows_dp (j, row->knob) ? "dp"
+      : row->value && row->knob               ? ls_strategy_decided_by (j->s, j->model, row->knob)
+                                              : row->knob;
   const LsField *knob = key ? ls_field_find (ls_strategy_fields, key) : NULL;
   bool is_size = follows_dp (j, row->knob);
   const char *export = j->spec->trace && !is_size && !is_open (j, knob) ? "lockstep trace export " : "",

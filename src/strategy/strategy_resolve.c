@@ -136,18 +136,6 @@ VALUE (has_rare_parts,
            || m->halves.ngram_tables > 0 || m->attn.qk_conv > 0 || m->attn.kv_conv > 0 || m->attn.difference)
 VALUE (n_moe_layers, ls_model_n_moe_layers (m))
 VALUE (n_attention_layers, ls_model_n_attention_layers (m))
-
-/* Or experts. */
-static bool
-some_layer_has_mlp (const LsModel *m)
-{
-  uint32_t i = 0;
-  while (i < m->n_layers && (ls_model_layer_kind (m, i) & LS_LAYER_NO_MLP))
-    i++;
-  return i < m->n_layers;
-}
-
-VALUE (has_mlps, some_layer_has_mlp (m))
 VALUE (ngram_rows, (int64_t) ls_ngram_rows (m))
 VALUE (v_dim, ls_model_v_dim (m))
 VALUE (second_heads, m->attn.noise_heads > 0 ? m->attn.noise_heads : m->n_heads / 2)
@@ -186,6 +174,7 @@ VALUE (has_tiles, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_TILES) != 0)
 VALUE (sums_products, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_SUMMED_PRODUCTS) != 0)
 VALUE (multiplies, s->opt.kind && (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_PRODUCTS))
 VALUE (has_module_formats, ls_formats_any (&s->fp8.module_formats))
+VALUE (fills_groups, s->vpp > 1 && s->schedule && ls_sched_find (s->schedule)->recipe == LS_RECIPE_MEGATRON)
 VALUE (has_bf16_experts, s->fp8.bf16_experts && (m->moe.n_experts > 0 || m->moe.attention_experts > 0))
 VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16)
 VALUE (adapts_all, !s->lora.modules || g_str_equal (s->lora.modules, "all-linear"))
@@ -205,21 +194,6 @@ narrow_state (const LsStrategy *s, const LsModel *m)
       : s->opt.moment_dtype != LS_DTYPE_FP32 ? "moment_dtype"
                                              : "variance_dtype";
 }
-
-/* Whether a pipeline may be flushed within a step: after the largest of like parts of a copy's micro-batches. */
-static bool
-flushes_parts (const LsStrategy *s)
-{
-  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  uint32_t n = s->global_batch / MAX (1, s->micro_batch * s->dp), parts = 2;
-  while (parts < n && n % parts != 0)
-    parts++;
-  LsSchedShape shape = ls_strategy_sched_shape (s, n / parts);
-  bool may_ever = sched && sched->recipe != LS_RECIPE_UNFLUSHED && s->mp.p2p != LS_P2P_DEEPSPEED;
-  return may_ever && n > 1 && !ls_sched_refusal (sched, &shape);
-}
-
-VALUE (may_be_flushed, flushes_parts (s))
 
 /* Of the micro-batches of replicas. */
 typedef struct {
@@ -265,6 +239,7 @@ has_others (const char *pattern, const char *letters)
 }
 
 VALUE (has_odd_letters, has_others (m->layers.pattern, "ABDMPSHamde"))
+VALUE (has_mlps, !m->layers.pattern || has_others (m->layers.pattern, "Bma"))
 VALUE (has_s, has_any (m->layers.pattern, "S"))
 VALUE (has_h, has_any (m->layers.pattern, "H"))
 VALUE (has_b, has_any (m->layers.pattern, "B"))
@@ -705,6 +680,15 @@ ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key)
   Job j;
   job_init (&j, s, m, NULL);
   return reason (&j, rules_idle, key);
+}
+
+const char *
+ls_strategy_decided_by (const LsStrategy *s, const LsModel *m, const char *key)
+{
+  Job j;
+  job_init (&j, s, m, NULL);
+  const char *knob = reason (&j, rules_decides, key);
+  return knob ? knob : key;
 }
 
 void
