@@ -180,6 +180,7 @@ VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_
 VALUE (adapts_all, !s->lora.modules || g_str_equal (s->lora.modules, "all-linear"))
 VALUE (has_listed_kernels, ls_recipes_fit (s->use.recipes, m))
 
+TEXT (optimizer_note, s->opt.kind ? s->opt.kind->note : NULL)
 TEXT (stages_in_words, ls_dp_traits (s->dp_kind)->expected)
 TEXT (kernels_name, s->use.recipes->name)
 TEXT (adapters_barred, ls_strategy_bars_adapters (m))
