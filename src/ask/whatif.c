@@ -343,15 +343,13 @@ other (bool is_on)
   return is_on ? "0" : "1";
 }
 
-/* All of the idea that may be of use, where it makes a difference to the job. Of documents of different lengths:
+/* All of the idea that may be of use, where it makes a difference. Of documents of different lengths:
  * sequences of like work at the same time. */
 static void
 propose_switches (Proposals *p)
 {
   const LsStrategy *s = p->s;
-  const LsModel *m = &p->r->model;
   const double *peak = p->r->cluster->spec.gpu.peak_flops;
-  bool is_fp8 = s->dtype == LS_DTYPE_FP8;
   const struct {
     const char *idea;
     bool may;
@@ -371,9 +369,9 @@ propose_switches (Proposals *p)
     { "attention", s->use.attention != LS_ATTENTION_FLASH, "attention", "flash" },
     { "number format", s->dtype != LS_DTYPE_BF16 && peak[LS_DTYPE_BF16] > 0, "dtype", "bf16" },
     { "number format", s->dtype != LS_DTYPE_FP16 && peak[LS_DTYPE_FP16] > 0, "dtype", "fp16" },
-    { "number format", !is_fp8 && peak[LS_DTYPE_FP8] > 0, "dtype", "fp8" },
+    { "number format", s->dtype != LS_DTYPE_FP8 && peak[LS_DTYPE_FP8] > 0, "dtype", "fp8" },
     { "number format", s->dtype != LS_DTYPE_NVFP4 && peak[LS_DTYPE_NVFP4] > 0, "dtype", "nvfp4" },
-    { "fp8", is_fp8, "fp8_recipe", NULL, s->fp8.recipe, 0 },
+    { "fp8", true, "fp8_recipe", NULL, s->fp8.recipe, 0 },
     { "fp8", true, "fp8_params", other (s->fp8.params) },
     { "gradient format", s->opt.grad_dtype != LS_DTYPE_BF16, "grad_dtype", "bf16" },
     { "gradient format", s->opt.grad_dtype != LS_DTYPE_FP32, "grad_dtype", "fp32" },
@@ -381,7 +379,8 @@ propose_switches (Proposals *p)
     { "gradient accumulation", true, "grad_fusion", other (s->use.grad_fusion) },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (!rows[i].may || strcmp (rows[i].idea, p->idea) != 0 || ls_strategy_idle (s, m, rows[i].knob))
+    if (strcmp (rows[i].idea, p->idea) != 0 || ls_strategy_idle (s, &p->r->model, rows[i].knob)
+        || !rows[i].may)
       continue;
     else if (rows[i].value)
       propose_one (p, rows[i].knob, rows[i].value);
@@ -651,8 +650,8 @@ ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
   return !row->refused && fabs (then - now) > 1e-9 * now;
 }
 
-/* The first with another price, on that cluster, NULL: on any; NULL: there is none. most: of those that do not
- * fit, and that do, with such a gain; NULL: all. */
+/* The first with another price, on that cluster, NULL: on any; NULL: there is none. most: of those that do
+ * not fit, and that do, with such a gain; NULL: all. */
 static const LsWhatIfRow *
 row_on (const LsWhatIf *w, const char *cluster, double least_gain, const guint *most)
 {

@@ -10,7 +10,6 @@
 #include "job/knobs.h"
 #include "cluster/cluster.h"
 #include "job/job_steps.h"
-#include "job/softwares.h"
 #include "model/operators.h"
 #include "strategy/shard.h"
 
@@ -254,6 +253,12 @@ uneven_layers (const Job *j)
                 : g_strdup_printf ("%u,%ux%u,%u", of_each - 1, of_each, n - 2, of_each - 1);
 }
 
+static char *
+expert_degree (const Job *j)
+{
+  return j->model->moe.n_experts > 0 ? knob_text (j, "etp") : NULL;
+}
+
 static const Row rows[] = {
   { "gpus", "gpus", NULL, "--gpus %s", NULL, gpus_rule, true },
   { "seq", "seq", NULL, "sequences of %s", NULL, of_model },
@@ -288,7 +293,7 @@ static const Row rows[] = {
   { "layers_per_chunk", "layers_per_chunk", uneven_layers, "layers of chunks %s", NULL, layers_rule, true },
   { "p2p", "p2p", NULL, "p2p %s", NULL, NULL, true },
   { "dispatcher", "dispatcher", NULL, "dispatcher %s", NULL, NULL, true },
-  { "etp", "etp", NULL, "etp %s", "as tp", NULL, true },
+  { "etp", "etp", expert_degree, "etp %s", "as tp", NULL, true },
   { "offload_to", "offload_to", NULL, "offload to %s", NULL, NULL, true },
   { "bucket_view", "bucket_view", NULL, "bucket views", NULL, NULL, true },
   { "software", NULL, software, "software %s", "none was named" },

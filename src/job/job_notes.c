@@ -14,7 +14,6 @@
 #include "job/job_from.h"
 #include "job/job_interval.h"
 #include "job/job_steps.h"
-#include "job/knobs.h"
 #include "job/softwares.h"
 #include "model/expert_load.h"
 #include "model/mixer.h"

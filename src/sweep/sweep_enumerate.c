@@ -481,7 +481,7 @@ keep (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
   g_array_append_val (part->candidates, c);
 }
 
-/* Whether another configuration is the same: that with an earlier value of a knob without effect, if it is legal. */
+/* Whether another is the same: that with an earlier value of a knob without effect, if it is legal. */
 static bool
 is_repeated (const LsSweepRun *x, const LsPoint *p, const LsStrategy *s)
 {
