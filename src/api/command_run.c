@@ -186,7 +186,7 @@ static gboolean
 find_what_if (LsJobAnswer *j, const LsRequest *r, GError **error)
 {
   const LsProgress progress = ls_request_progress (r);
-  j->what_if = ls_what_if_new (&j->spec, j->job, 0, &progress, error);
+  j->what_if = ls_what_if_new (&j->spec, j->job, LS_WHAT_IFS, 0, &progress, error);
   g_free (j->subtitle);
   j->subtitle = ls_job_subtitle (j->job);
   return j->what_if != NULL;

@@ -30,7 +30,7 @@ run_now (const LsJobSpec *job, GError **error)
 }
 
 static LsTitled *
-simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a, GError **error)
+simulate (const LsJobSpec *job, const LsRequest *r, guint top, guint n_threads, LsAnswer *a, GError **error)
 {
   g_autoptr (LsJobResult) now = run_now (job, error);
   if (!now)
@@ -38,11 +38,10 @@ simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a
   ls_answer_note_all (a, now->notes);
   ls_job_tell_interval (job, now, "a step of the job as it is now", a);
   const LsProgress progress = ls_request_progress (r);
-  bool is_each = ls_request_is_on (r, "software-each");
-  LsWhatIf *table = (is_each ? ls_what_if_softwares : ls_what_if_new) (job, now, n_threads, &progress, error);
-  if (!table)
-    return NULL;
-  return ls_titled_new (table, (GDestroyNotify) ls_what_if_free, now);
+  LsWhatIf *table = ls_request_is_on (r, "software-each")
+      ? ls_what_if_softwares (job, now, n_threads, &progress, error)
+      : ls_what_if_new (job, now, top, n_threads, &progress, error);
+  return table ? ls_titled_new (table, (GDestroyNotify) ls_what_if_free, now) : NULL;
 }
 
 gboolean
@@ -52,17 +51,18 @@ command_whatif (const LsRequest *r, LsAnswer *a, GError **error)
   guint n_threads;
   if (!ls_request_number (r, "top", 1, 1000, &top, error) || !ls_request_threads (r, &n_threads, error))
     return FALSE;
+  top = ls_request_is_on (r, "all") ? 0 : top;
   LsJobSpec job;
   gboolean ok = ls_request_job (r, &job, error);
   if (ok) {
     ls_job_tell_from (&job, a);
     ls_job_tell_unasked (&job, a);
   }
-  LsTitled *w = ok ? simulate (&job, r, n_threads, a, error) : NULL;
+  LsTitled *w = ok ? simulate (&job, r, (guint) top, n_threads, a, error) : NULL;
   ls_job_spec_clear (&job);
   if (!w)
     return FALSE;
-  w->top = ls_request_is_on (r, "all") ? 0 : (guint) top;
+  w->top = (guint) top;
   ls_answer_take (a, w, &forms);
   return TRUE;
 }

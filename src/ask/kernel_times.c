@@ -394,11 +394,13 @@ errors_of (const GArray *rows, bool only_held_out)
 
 /* What kernels rest on besides what is asked, of a table besides its rows. */
 static void
-assume (const Bench *b, const GArray *shown, GArray **all)
+assume (const Bench *b, LsKernelRows *shown)
 {
   bool heeds_heat = false;
-  for (guint i = 0; i < shown->len; i++)
-    heeds_heat |= g_array_index (shown, LsKernelRow, i).heeds_heat;
+  for (guint i = 0; i < shown->rows->len; i++)
+    heeds_heat |= g_array_index (shown->rows, LsKernelRow, i).heeds_heat;
+  if (b->spec->sustained && !heeds_heat && !b->measured)
+    ls_note (shown->notes, "--sustained has no effect here: no such kernel takes longer on a hot chip");
   const LsKernelSpec *s = b->spec;
   const bool is_attention = s->attention[0] > 0, is_gemm = s->gemm[0] > 0;
   const struct {
@@ -416,7 +418,7 @@ assume (const Bench *b, const GArray *shown, GArray **all)
     const LsField *f = ls_field_find (fields, rows[i].key);
     const char *name = strcmp (rows[i].key, "gpu_calibration") == 0 ? b->calibration.name : NULL;
     if (rows[i].is_so)
-      ls_assumptions_add (all, rows[i].key,
+      ls_assumptions_add (&shown->assumptions, rows[i].key,
                           name                                ? g_strdup (name)
                               : strcmp (f->key, "dtype") == 0 ? g_strdup (ls_dtype_name ((LsDtype) s->dtype))
                                                               : ls_field_text (f, s, NULL),
@@ -445,7 +447,7 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
     ls_assumptions_add (&rows->assumptions, "attention_kernel", g_strdup ("auto"), "attention kernel %s",
                         "as the accelerator's file times attention",
                         "lockstep run --set attention_kernel=KIND");
-  assume (b, rows->rows, &rows->assumptions);
+  assume (b, rows);
   return g_steal_pointer (&rows);
 }
 

@@ -245,8 +245,9 @@ ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error)
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (candidate_free);
   Search x = { .spec = spec, .seen = seen, .useless = useless, .all = all, .advice = advice };
   search_all (&x);
-  ls_what_if_assume_prices (spec, advice, true, r);
   g_array_sort (advice->rows, compare_advice);
+  const guint enough[2] = { 0, G_MAXUINT }, nearest[2] = { N_NEAREST, 0 };
+  ls_what_if_assume_prices (spec, advice, -INFINITY, ls_what_if_n_fit (advice) > 0 ? enough : nearest, r);
   return advice;
 }
 

@@ -343,57 +343,49 @@ other (bool is_on)
   return is_on ? "0" : "1";
 }
 
-/* All of the idea that may be of use. Of documents of different lengths: sequences of like work at the same
- * time; of gathers of parameters what makes a difference to the job. */
+/* All of the idea that may be of use, where it makes a difference. Of documents of different lengths:
+ * sequences of like work at the same time. */
 static void
 propose_switches (Proposals *p)
 {
   const LsStrategy *s = p->s;
-  const LsModel *m = &p->r->model;
   const double *peak = p->r->cluster->spec.gpu.peak_flops;
-  bool is_cut = s->tp > 1, is_fp8 = s->dtype == LS_DTYPE_FP8,
-       has_lengths = s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH,
-       has_fusion = !s->use.grad_apart && s->opt.grad_dtype != LS_DTYPE_FP32;
   const struct {
     const char *idea;
     bool may;
-    const char *flag, *value; /* NULL: all names but its own, from the first on */
+    const char *knob, *value; /* NULL: all names but its own, from the first on */
     int own, first;
   } rows[] = {
     { "pipeline transfers", s->pp > 1, "p2p", NULL, s->mp.p2p, LS_P2P_BATCHED },
-    { "order of documents", has_lengths, "lengths-balance",
+    { "order of documents", true, "lengths_balance",
       s->docs.balance == LS_LENGTHS_SORTED ? "none" : "sorted" },
-    { "partitioned activations", is_cut && s->recompute == LS_RECOMPUTE_FULL, "partition-activations",
-      other (s->memory.partition_activations) },
-    { "sequence parallelism", is_cut, "sp", other (s->sp) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "limit_all_gathers"), "limit-all-gathers",
-      other (s->data.limit_all_gathers) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "forward_prefetch"), "forward-prefetch",
-      other (s->data.forward_prefetch > 0) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "reshard_after_forward"), "reshard-after-forward",
-      other (s->data.reshard_after_forward > 0) },
-    { "parameter gathers", !ls_strategy_idle (s, m, "gather_overlap"), "gather-overlap",
-      other (s->data.gather_overlap > 0) },
-    { "offloaded activations", true, "offload-activations", other (s->memory.offload_activations) },
+    { "partitioned activations", true, "partition_activations", other (s->memory.partition_activations) },
+    { "sequence parallelism", true, "sp", other (s->sp) },
+    { "parameter gathers", true, "limit_all_gathers", other (s->data.limit_all_gathers) },
+    { "parameter gathers", true, "forward_prefetch", other (s->data.forward_prefetch > 0) },
+    { "parameter gathers", true, "reshard_after_forward", other (s->data.reshard_after_forward > 0) },
+    { "parameter gathers", true, "gather_overlap", other (s->data.gather_overlap > 0) },
+    { "offloaded activations", true, "offload_activations", other (s->memory.offload_activations) },
     { "attention", s->use.attention != LS_ATTENTION_FLASH, "attention", "flash" },
     { "number format", s->dtype != LS_DTYPE_BF16 && peak[LS_DTYPE_BF16] > 0, "dtype", "bf16" },
     { "number format", s->dtype != LS_DTYPE_FP16 && peak[LS_DTYPE_FP16] > 0, "dtype", "fp16" },
-    { "number format", !is_fp8 && peak[LS_DTYPE_FP8] > 0, "dtype", "fp8" },
+    { "number format", s->dtype != LS_DTYPE_FP8 && peak[LS_DTYPE_FP8] > 0, "dtype", "fp8" },
     { "number format", s->dtype != LS_DTYPE_NVFP4 && peak[LS_DTYPE_NVFP4] > 0, "dtype", "nvfp4" },
-    { "fp8", is_fp8, "fp8_recipe", NULL, s->fp8.recipe, 0 },
-    { "fp8", is_fp8, "fp8-params", other (s->fp8.params) },
-    { "gradient format", s->opt.grad_dtype != LS_DTYPE_BF16, "grad-dtype", "bf16" },
-    { "gradient format", s->opt.grad_dtype != LS_DTYPE_FP32, "grad-dtype", "fp32" },
-    { "gradient accumulation", s->use.grad_apart, "grad-apart", "0" },
-    { "gradient accumulation", has_fusion, "grad-fusion", other (s->use.grad_fusion) },
+    { "fp8", true, "fp8_recipe", NULL, s->fp8.recipe, 0 },
+    { "fp8", true, "fp8_params", other (s->fp8.params) },
+    { "gradient format", s->opt.grad_dtype != LS_DTYPE_BF16, "grad_dtype", "bf16" },
+    { "gradient format", s->opt.grad_dtype != LS_DTYPE_FP32, "grad_dtype", "fp32" },
+    { "gradient accumulation", s->use.grad_apart, "grad_apart", "0" },
+    { "gradient accumulation", true, "grad_fusion", other (s->use.grad_fusion) },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
-    if (!rows[i].may || strcmp (rows[i].idea, p->idea) != 0)
+    if (strcmp (rows[i].idea, p->idea) != 0 || ls_strategy_idle (s, &p->r->model, rows[i].knob)
+        || !rows[i].may)
       continue;
     else if (rows[i].value)
-      propose_one (p, rows[i].flag, rows[i].value);
+      propose_one (p, rows[i].knob, rows[i].value);
     else
-      propose_names (p, rows[i].flag, rows[i].own, rows[i].first);
+      propose_names (p, rows[i].knob, rows[i].own, rows[i].first);
 }
 
 /* --- machine --------------------------------------------------------------------------- */
@@ -659,17 +651,18 @@ ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
   return !row->refused && fabs (then - now) > 1e-9 * now;
 }
 
-/* The first that a text shows with another price, on that cluster, NULL: on any; NULL: there is none. */
+/* The first with another price, on that cluster, NULL: on any; NULL: there is none. most: of those that do
+ * not fit, and that do, with such a gain; NULL: all. */
 static const LsWhatIfRow *
-row_on (const LsWhatIf *w, const char *cluster, bool are_advice)
+row_on (const LsWhatIf *w, const char *cluster, double least_gain, const guint *most)
 {
-  bool only_fitting = are_advice && ls_what_if_n_fit (w) > 0;
+  guint n[2] = { 0 };
   g_autofree char *option = g_strconcat ("--cluster ", cluster, cluster ? " " : NULL, NULL);
   for (guint i = 0; i < w->rows->len; i++) {
     const LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
     g_autofree char *change = g_strconcat (row->change, " ", NULL);
-    bool is_shown = ls_what_if_has_other_price (w, row) && (row->fits || !only_fitting);
-    if (is_shown && (!cluster || strstr (change, option)))
+    bool is_shown = !most || (row->gain >= least_gain && n[row->fits]++ < most[row->fits]);
+    if (is_shown && ls_what_if_has_other_price (w, row) && (!cluster || strstr (change, option)))
       return row;
   }
   return NULL;
@@ -691,18 +684,20 @@ assume_price (double usd_per_gpu_hour, const char *job, const char *cluster, gui
 }
 
 void
-ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r)
+ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
+                          LsJobResult *r)
 {
   const char *job = ls_json_is_given (spec->cluster) ? r->cluster->spec.name : spec->cluster;
   const GArray *successors = r->hardware->spec.successors;
   assume_price (w->now.usd_per_gpu_hour, job, job, 0,
-                row_on (w, NULL, are_advice) ? "$%s for an hour of a GPU" : NULL, &r->assumptions);
+                row_on (w, NULL, least_gain, most) ? "$%s for an hour of a GPU" : NULL, &r->assumptions);
   for (guint i = 0; successors && i < successors->len; i++) {
     const char *cluster = g_array_index (successors, char *, i);
-    const LsWhatIfRow *row = row_on (w, cluster, are_advice);
+    const LsWhatIfRow *row = row_on (w, cluster, 0, NULL);
     g_autofree char *bare = ls_override_bare (cluster), *words = g_strconcat ("$%s for one of ", bare, NULL);
     if (row)
-      assume_price (row->usd_per_gpu_hour, job, cluster, i, words, &r->assumptions);
+      assume_price (row->usd_per_gpu_hour, job, cluster, i,
+                    row_on (w, cluster, least_gain, most) ? words : NULL, &r->assumptions);
   }
 }
 
@@ -718,9 +713,10 @@ ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResul
 }
 
 static LsWhatIf *
-simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, guint n_threads,
+simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, guint top, guint n_threads,
               const LsProgress *progress)
 {
+  const guint most[2] = { top, top };
   LsWhatIf *w = g_new (LsWhatIf, 1);
   ls_what_if_assume_headroom (spec, "headroom %s", r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
@@ -731,19 +727,19 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
     one.network = LS_JOB_NETWORK_FLOW;
   ls_what_if_simulate (&one, changes, n_threads, progress, w);
   g_array_sort (w->rows, compare_rows);
-  ls_what_if_assume_prices (spec, w, false, r);
+  ls_what_if_assume_prices (spec, w, LS_LEAST_GAIN, top > 0 ? most : NULL, r);
   w->assumptions = g_array_ref (r->assumptions);
   return w;
 }
 
 LsWhatIf *
-ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
+ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint top, guint n_threads, const LsProgress *progress,
                 GError **error)
 {
   g_autoptr (GPtrArray) changes = ls_changes_propose (spec, r);
   if (changes->len == 0)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
-  LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
+  LsWhatIf *w = simulate_all (spec, r, changes, top, n_threads, progress);
   w->left_out = changes_left_out (spec);
   return w;
 }
@@ -771,7 +767,7 @@ ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, co
                          r->model.name ? "no program that is known has --dp-kind %s on such accelerators"
                                        : "a trace has fixed its program (%s)",
                          ls_dp_kind_name (r->strategy.dp_kind));
-  LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
+  LsWhatIf *w = simulate_all (spec, r, changes, 0, n_threads, progress);
   w->mixes_programs = true;
   return w;
 }

@@ -88,16 +88,20 @@ void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint
 /* Whether an hour of all GPUs costs something else than now; false where a price is not known. */
 bool ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row);
 /* Adds what an hour of GPUs costs, the job's and those of rows, to what the job rests on; its sentence has
- * those that a text shows. are_advice: where some fit, only these are shown. */
-void ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r);
+ * those that a text shows. most: of those that do not fit, and that do, with such a gain; NULL: all. */
+void ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
+                               LsJobResult *r);
 /* The same with the headroom, which decides whether it fits. words: as of ls_assumptions_add(). */
 void ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResult *r);
 
-/* r: the job of `spec` as it ran; headroom and price are added to what it rests on. n_threads 0: one per
- * processor; the result is the same for any number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left
- * to change. */
-LsWhatIf *ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint n_threads, const LsProgress *progress,
-                          GError **error);
+#define LS_LEAST_GAIN 5e-4 /* what is shown as 0.0 % is none */
+#define LS_WHAT_IFS   5    /* changes that a summary shows  */
+
+/* r: the job of `spec` as it ran; headroom and price are added to what it rests on. top: of a kind, that a
+ * text shows; 0: all. n_threads 0: one per processor; the result is the same for any number.
+ * LS_ERROR_UNSUPPORTED: a trace, of which nothing is left to change. */
+LsWhatIf *ls_what_if_new (const LsJobSpec *spec, LsJobResult *r, guint top, guint n_threads,
+                          const LsProgress *progress, GError **error);
 
 /* The same job in each program (job/softwares.h) that has its way to be data parallel and runs on its
  * accelerator; one that cannot express it is refused. LS_ERROR_UNSUPPORTED: a trace, or no such program. */

@@ -10,7 +10,6 @@
 #include "job/knobs.h"
 #include "cluster/cluster.h"
 #include "job/job_steps.h"
-#include "job/softwares.h"
 #include "model/operators.h"
 #include "strategy/shard.h"
 
@@ -71,6 +70,12 @@ has_shards (const Job *j, bool are_narrow)
       && j->s->data.narrow_shards == are_narrow;
 }
 
+static bool
+is_wide (const Job *j)
+{
+  return j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32;
+}
+
 /* Weights that the optimizer steps on itself have its format; those that are frozen never. */
 static char *
 format_of_parameters (const Job *j)
@@ -79,7 +84,7 @@ format_of_parameters (const Job *j)
   bool is_scaled = ls_dtype_is_scaled (dtype);
   const char *between = ls_dtype_name (is_scaled ? LS_DTYPE_BF16 : dtype),
              *narrow = is_scaled && j->s->fp8.params ? ls_dtype_name (dtype) : between;
-  if (dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
+  if (is_wide (j))
     return g_strdup ("fp32");
   g_autofree char *learned = j->s->opt.master == LS_MASTER_WEIGHTS ? g_strdup ("fp32")
       : has_shards (j, false) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
@@ -130,10 +135,8 @@ gradients (const Job *j)
 static char *
 masters (const Job *j)
 {
-  bool is_wide = j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32,
-       has_own = has_shards (j, false) || has_shards (j, true);
-  return has_own || is_wide || j->s->opt.master == LS_MASTER_WEIGHTS ? g_strdup ("none but the weights")
-                                                                     : knob_text (j, "master");
+  bool has_own = has_shards (j, j->s->data.narrow_shards) || j->s->opt.master == LS_MASTER_WEIGHTS;
+  return has_own || is_wide (j) ? g_strdup ("none but the weights") : knob_text (j, "master");
 }
 
 static char *
@@ -160,11 +163,13 @@ adapters (const Job *j)
 static char *
 moments (const Job *j)
 {
-  if (j->s->opt.kind || has_shards (j, true))
-    return j->s->opt.kind ? NULL : g_strdup (ls_dtype_name (ls_strategy_weights (j->s)));
-  g_autofree char *first = knob_text (j, "moment_dtype"), *second = knob_text (j, "variance_dtype");
-  return g_strcmp0 (first, second) == 0 ? g_steal_pointer (&first)
-                                        : g_strdup_printf ("%s, %s", first, second);
+  LsAdamStates of = ls_strategy_adam (j->s);
+  if (has_shards (j, true))
+    of.moment = of.variance = ls_strategy_weights (j->s);
+  const char *first = ls_dtype_name (of.moment), *second = ls_dtype_name (of.variance);
+  return j->s->opt.kind          ? NULL
+      : of.moment == of.variance ? g_strdup (first)
+                                 : g_strdup_printf ("%s, %s", first, second);
 }
 
 /* Of a file of others, what it leaves to its class cannot be told apart from what it says. */
@@ -335,15 +340,27 @@ whence_software (const Job *j)
                                                             : "none was named");
 }
 
+static bool
+has_said (const Job *j, const char *knob)
+{
+  return j->spec->said && g_hash_table_contains (j->spec->said, knob);
+}
+
 /* How large a job is, other options than --gpus say too. */
 static bool
 is_given (const Job *j, const char *knob)
 {
   const LsJobSpec *spec = j->spec;
-  bool is_gpus = strcmp (knob, "gpus") == 0, has_dp = spec->said && g_hash_table_contains (spec->said, "dp"),
-       is_size = spec->trace ? has_dp && (is_gpus || strcmp (knob, "global_batch") == 0)
-                             : is_gpus && (spec->n_nodes > 0 || spec->slice[0] > 0 || has_dp);
-  return is_size || (spec->said && g_hash_table_contains (spec->said, knob));
+  bool has_size = spec->n_nodes > 0 || spec->slice[0] > 0 || has_said (j, "dp");
+  return (has_size && !spec->trace && strcmp (knob, "gpus") == 0) || has_said (j, knob);
+}
+
+/* How large a replay is, where its copies are given. */
+static bool
+follows_dp (const Job *j, const char *knob)
+{
+  bool is_size = knob && (strcmp (knob, "gpus") == 0 || strcmp (knob, "global_batch") == 0);
+  return is_size && j->spec->trace && has_said (j, "dp");
 }
 
 /* A word of the files, a rule of their program, or what was given behind their name. */
@@ -367,13 +384,14 @@ whence_said (const Job *j, const Row *row)
   if (chosen)
     return g_strdup (chosen);
   if (j->spec->trace && !(row->knob && is_given (j, row->knob)))
-    return g_strdup ("the trace's");
+    return g_strdup (follows_dp (j, row->knob) ? "the trace's with such dp" : "the trace's");
   if (!row->knob)
     return whence_software (j);
-  const LsImported *from = j->spec->from;
+  bool has_given_way = j->spec->given_up && g_hash_table_contains (j->spec->given_up, row->knob);
+  const LsImported *from = has_given_way ? NULL : j->spec->from;
   bool is_files = from && ls_json_doc_at (from->strategy, row->knob)
       && !ls_import_remark (from, LS_REMARK_GIVEN, row->knob); /* another word for it, too */
-  if (is_files || ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s))
+  if (is_files || (from && ls_job_has_from (j->spec, ls_field_find (ls_strategy_fields, row->knob), j->s)))
     return row->value == parameters && j->s->lora.rank > 0 ? g_strdup ("assumed by the launch file's dtype")
                                                            : whence_from (from, row->knob);
   return is_given (j, row->knob) ? g_strdup ("given") : NULL;
@@ -404,26 +422,60 @@ is_open (const Job *j, const LsField *knob)
   return knob && ls_knob_goes_with_trace (knob) && (j->takes_dp || strcmp (knob->key, "dp") != 0);
 }
 
+/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows. */
+static bool
+is_refused (const Job *j, const LsField *f, const char *value)
+{
+  bool is_legal = false;
+  for (int follows = 0; follows < 2 && !is_legal; follows++) {
+    LsStrategy tried;
+    g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+    ls_strategy_copy (&tried, j->s);
+    tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
+    is_legal = ls_field_value_set (f, &tried, value)
+        && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
+    g_autofree char *other = ls_field_text (f, &tried, NULL), *own = ls_field_text (f, j->s, NULL);
+    is_legal = is_legal && g_strcmp0 (other, own) != 0;
+    ls_strategy_clear (&tried);
+  }
+  return !is_legal;
+}
+
+/* Whether a switch or a choice can be nothing else in such a job. */
+static bool
+has_no_other (const Job *j, const LsField *f)
+{
+  g_autofree char *own = ls_field_text (f, j->s, NULL);
+  if (f->kind == LS_FIELD_BOOL)
+    return is_refused (j, f, g_strcmp0 (own, "true") == 0 ? "0" : "1");
+  bool is_alone = f->kind == LS_FIELD_ENUM;
+  for (const LsEnumName *n = f->names; is_alone && n->name; n++)
+    is_alone = g_strcmp0 (n->name, own) == 0 || !ls_enum_is_first (f->names, n) || is_refused (j, f, n->name);
+  return is_alone;
+}
+
 /* Of what is on or off the other. What a trace has fixed, another trace has otherwise. */
 static char *
 instead_of (const Job *j, const Row *row)
 {
-  const LsField *knob = row->knob ? ls_field_find (ls_strategy_fields, row->knob) : NULL;
-  const char *export = j->spec->trace && !is_open (j, knob) ? "lockstep trace export " : "";
+  const char *key = follows_dp (j, row->knob) ? "dp"
+      : row->value && row->knob               ? ls_strategy_decided_by (j->s, j->model, row->knob)
+                                              : row->knob;
+  const LsField *knob = key ? ls_field_find (ls_strategy_fields, key) : NULL;
+  bool is_size = follows_dp (j, row->knob);
+  const char *export = j->spec->trace && !is_size && !is_open (j, knob) ? "lockstep trace export " : "",
+             *unit = is_size ? NULL : row->unit;
   if (!knob)
     return g_strconcat (export, "--software NAME", NULL);
-  bool are_narrow = j->s->data.narrow_shards,
-       is_by_shards
-      = row->value == parameters || row->value == masters || (are_narrow && row->value == moments);
-  if (is_by_shards && has_shards (j, are_narrow) && !ls_dp_traits (j->s->dp_kind)->cuts_operators)
-    return g_strconcat (export, "--set narrow_shards=", are_narrow ? "0" : "1", NULL);
-  const char *argument = ls_field_argument (knob);
+  const char *argument = strcmp (key, "narrow_shards") != 0 ? ls_field_argument (knob)
+      : j->s->data.narrow_shards                            ? "0"
+                                                            : "1";
   g_autofree char *own = argument ? NULL : knob_text (j, row->knob),
                   *option = ls_field_option (knob,
                                              argument                               ? argument
                                                  : own && strcmp (own, "true") == 0 ? "false"
                                                                                     : "true");
-  return g_strconcat (export, option, row->unit ? " (" : NULL, row->unit, ")", NULL);
+  return g_strconcat (export, option, unit ? " (" : NULL, unit, ")", NULL);
 }
 
 /* --- the list -------------------------------------------------------------------------------------- */
@@ -534,38 +586,6 @@ add_host (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const LsHard
                                                                          : NULL,
                         instead);
   }
-}
-
-/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows. */
-static bool
-is_refused (const Job *j, const LsField *f, const char *value)
-{
-  bool is_legal = false;
-  for (int follows = 0; follows < 2 && !is_legal; follows++) {
-    LsStrategy tried;
-    g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
-    ls_strategy_copy (&tried, j->s);
-    tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
-    is_legal = ls_field_value_set (f, &tried, value)
-        && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
-    g_autofree char *other = ls_field_text (f, &tried, NULL), *own = ls_field_text (f, j->s, NULL);
-    is_legal = is_legal && g_strcmp0 (other, own) != 0;
-    ls_strategy_clear (&tried);
-  }
-  return !is_legal;
-}
-
-/* Whether a switch or a choice can be nothing else in such a job. */
-static bool
-has_no_other (const Job *j, const LsField *f)
-{
-  g_autofree char *own = ls_field_text (f, j->s, NULL);
-  if (f->kind == LS_FIELD_BOOL)
-    return is_refused (j, f, g_strcmp0 (own, "true") == 0 ? "0" : "1");
-  bool is_alone = f->kind == LS_FIELD_ENUM;
-  for (const LsEnumName *n = f->names; is_alone && n->name; n++)
-    is_alone = g_strcmp0 (n->name, own) == 0 || !ls_enum_is_first (f->names, n) || is_refused (j, f, n->name);
-  return is_alone;
 }
 
 /* What only CUDA, or NCCL, has. */

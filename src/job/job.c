@@ -452,7 +452,6 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_drawn_speeds (spec, r);
     if (r->guessed_share > 0) /* of a trace times may be recorded */
       ls_note_roofline (r->hardware, r->notes);
-    ls_note_optimizer (&r->strategy, r->notes);
     ls_strategy_notes (&r->strategy, &r->model, r->notes);
     ls_note_documents (&r->strategy, &r->model, r->notes);
     ls_note_drops (&r->strategy, &r->model, r->notes);

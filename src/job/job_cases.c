@@ -5,6 +5,7 @@
 #include "cluster/cluster.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
+#include "data/text/override.h"
 #include "data/text/read_file.h"
 #include "job/assumptions.h"
 #include "job/job.h"
@@ -368,6 +369,12 @@ typed_of (const LsCase *c, const char *option)
   const char *from = option + strlen (g_str_has_prefix (option, "--set ") ? "--set " : "--"),
              *unit = strstr (option, " (");
   g_autofree char *key = g_strdelimit (g_strndup (from, strcspn (from, " =")), "-", '_');
+  const char *place = g_str_equal (key, "slice") ? "node.torus.slice=[A,B,C]"
+      : g_str_equal (key, "segment")             ? "node.segment=N"
+                                                 : NULL;
+  g_autofree char *placed = place ? ls_override_add (c->cluster, place) : NULL;
+  if (place)
+    return g_strconcat (c->from ? "--cluster " : "column cluster ", placed, NULL);
   if (g_str_equal (key, "cluster") && !c->from)
     return g_strconcat ("column ", from, NULL);
   if (g_str_equal (key, "software"))
@@ -403,6 +410,7 @@ run_table (const LsCase *c, const LsJobSpec *spec, const LsHardware *hardware, G
   options.no_spans = options.steady = true;
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_cell, c);
   ls_assumptions_add_times (&r->assumptions, spec, hardware, NULL, r->plan->n_ranks);
+  ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, false, "");
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, whence_of_cell, c);
   return ls_job_simulate_prepared (r, hardware, &options, error);
 }

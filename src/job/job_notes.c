@@ -163,20 +163,6 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
 
 /* ---- job notes recompute ---- */
 
-/* Notes on what is run again: that it frees nothing, or that there is less of it than was asked for. */
-
-/* Where it does not, the option makes no difference, and that is told (strategy_resolve.c). */
-static void
-note_flash_run_again (LsJobResult *r)
-{
-  const LsStrategy *s = &r->strategy;
-  if (ls_strategy_recompute_frees_nothing (s) && s->memory.recompute_flash)
-    ls_note (r->notes,
-             "--recompute selective frees next to nothing here: flash attention, which keeps "
-             "no scores, runs again as a whole; %s drops more",
-             s->lora.rank > 0 ? "together with adapters --recompute full" : "--recompute-parts norm");
-}
-
 /* Of a chunk of a pipeline stage, the most. */
 static uint32_t
 most_layers_of_chunk (const LsJobResult *r)
@@ -204,14 +190,6 @@ note_recomputed_layers (LsJobResult *r)
              "%u layers are to be recomputed, and no stage has more than "
              "%u at once: these all are",
              asked, most);
-}
-
-/* Of recomputation; part of ls_job_note_kernels(). */
-static void
-ls_job_note_recompute (LsJobResult *r)
-{
-  note_flash_run_again (r);
-  note_recomputed_layers (r);
 }
 
 #define LEAST_SHARE 0.01 /* of a step that is worth a line */
@@ -422,19 +400,6 @@ note_guessed_attention (LsJobResult *r)
            name, is_fp8 ? " in fp8" : "", r->cluster->spec.gpu.name, c->name);
 }
 
-/* Of fp8, in which heads of 64 and 128 were measured without a window. */
-static void
-note_fp8_attention (LsJobResult *r)
-{
-  const LsModel *m = &r->model;
-  bool is_wide = m->head_dim > 128, has_window = m->attn.window > 0 || m->layers.n_window > 0;
-  if (r->strategy.fp8.attention == LS_FP8_ATTENTION_NONE || !(is_wide || has_window))
-    return;
-  ls_note (r->notes, "attention in fp8 was not measured %s: its rate is that of others in fp8%s",
-           is_wide ? "with heads wider than 128" : "with a window",
-           has_window ? ", and its backward skips nothing that a window leaves out" : "");
-}
-
 /* Units that multiply fp8 no faster than 16 bits: v5p and v6e convert it. */
 static void
 note_slow_fp8 (LsJobResult *r)
@@ -454,19 +419,6 @@ note_experts (const LsSoftwareSpec *program, LsJobResult *r)
   if (r->model.moe.n_experts > 0 && program && program->experts)
     ls_note (r->notes, "%s runs %s; here they run as Megatron-LM's, which is faster", program->program,
              program->experts);
-}
-
-/* ms-swift's Qwen3-30B-A3B takes 91.2 s a step on 16 A800 with stage 3 (docs, Megatron-SWIFT/Quick-start.md):
- * gathers and kernels are a few of these. */
-static void
-note_fetches (LsJobResult *r)
-{
-  const LsStrategy *s = &r->strategy;
-  if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3 && ls_recipes_loop (s->use.recipes, &r->model))
-    ls_note (r->notes,
-             "DeepSpeed's stage 3 fetches and frees the parameters of %u experts one by "
-             "one in Python, which is not simulated: expect a step several times as long",
-             r->model.moe.n_experts);
 }
 
 /* Kernels of gated delta nets alone were measured (access triton-dot); products of other mixers' chunks take
@@ -541,27 +493,12 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_built_in (spec->software, r);
   note_attention (spec->said && g_hash_table_contains (spec->said, "attention_kernel"), r);
   note_experts (spec->software, r);
-  note_fetches (r);
   note_lone_products (r);
   note_scaled_experts (r);
   note_mixer (r);
   note_guessed_attention (r);
-  note_fp8_attention (r);
   note_slow_fp8 (r);
-  ls_job_note_recompute (r);
-}
-
-void
-ls_note_optimizer (const LsStrategy *s, GPtrArray *notes)
-{
-  if (!s->opt.kind)
-    return;
-  ls_note (notes,
-           "optimizer %s: its kernels are counted from its code; none of the runs "
-           "of an interval has it",
-           s->opt.optimizer);
-  if (s->opt.kind->note)
-    ls_note (notes, "optimizer %s: %s", s->opt.optimizer, s->opt.kind->note);
+  note_recomputed_layers (r);
 }
 
 void

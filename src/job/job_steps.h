@@ -124,10 +124,7 @@ void ls_note_known (const GString *words, GPtrArray *notes);
  * asked for. */
 void ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *result);
 
-/* Appends to notes, if the optimizer is not Adam, that no measured run behind an interval has it, and what of
- * it is not as it runs. */
-void ls_note_optimizer (const LsStrategy *s, GPtrArray *notes);
-/* How many documents its sequences hold, what they leave of attention, and how uneven copies are. */
+/* Appends how many documents sequences hold, what they leave of attention, and how uneven copies are. */
 void ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 /* How many of the tokens that are sent to experts a capacity drops, if any. s: resolved. */
 void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);

@@ -199,8 +199,6 @@ shown_rows (LsResultFile *const *files, guint n, int section)
 
 /* ---- what single changes gain, as text, JSON, CSV ---- */
 
-#define LEAST_GAIN 5e-4 /* what is shown as 0.0 % is none */
-
 /* What a change comes to, and sets of these. */
 typedef enum {
   REFUSED = 1,
@@ -217,10 +215,10 @@ typedef enum {
 static Outcome
 outcome_of (const LsWhatIfRow *row)
 {
-  return row->refused              ? REFUSED
-      : !(row->gain >= LEAST_GAIN) ? (row->fits ? LOSES : LOSES_SHORT)
-      : row->fits                  ? GAINS
-                                   : GAINS_SHORT;
+  return row->refused                 ? REFUSED
+      : !(row->gain >= LS_LEAST_GAIN) ? (row->fits ? LOSES : LOSES_SHORT)
+      : row->fits                     ? GAINS
+                                      : GAINS_SHORT;
 }
 
 static guint

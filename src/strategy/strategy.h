@@ -458,6 +458,8 @@ extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value
 /* Why the knob (a key of the strategy file, "dp_overlap"), as it is set, makes no difference to a resolved
  * strategy of this model: "tp is 1". NULL: it may make one. Static. */
 const char *ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key);
+/* The knob by which another number format is had, its own where that takes others. Static, or key. */
+const char *ls_strategy_decided_by (const LsStrategy *s, const LsModel *m, const char *key);
 
 /* Appends what its user may not expect (rules.txt, notes). */
 void ls_strategy_notes (const LsStrategy *s, const LsModel *m, GPtrArray *notes);

@@ -174,11 +174,13 @@ VALUE (has_tiles, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_TILES) != 0)
 VALUE (sums_products, (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_SUMMED_PRODUCTS) != 0)
 VALUE (multiplies, s->opt.kind && (ls_optimizer_needs (s->opt.kind) & LS_NEEDS_PRODUCTS))
 VALUE (has_module_formats, ls_formats_any (&s->fp8.module_formats))
+VALUE (fills_groups, s->vpp > 1 && s->schedule && ls_sched_find (s->schedule)->recipe == LS_RECIPE_MEGATRON)
 VALUE (has_bf16_experts, s->fp8.bf16_experts && (m->moe.n_experts > 0 || m->moe.attention_experts > 0))
 VALUE (fc1_is_bf16, s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16)
 VALUE (adapts_all, !s->lora.modules || g_str_equal (s->lora.modules, "all-linear"))
 VALUE (has_listed_kernels, ls_recipes_fit (s->use.recipes, m))
 
+TEXT (optimizer_note, s->opt.kind ? s->opt.kind->note : NULL)
 TEXT (stages_in_words, ls_dp_traits (s->dp_kind)->expected)
 TEXT (kernels_name, s->use.recipes->name)
 TEXT (adapters_barred, ls_strategy_bars_adapters (m))
@@ -238,6 +240,7 @@ has_others (const char *pattern, const char *letters)
 }
 
 VALUE (has_odd_letters, has_others (m->layers.pattern, "ABDMPSHamde"))
+VALUE (has_mlps, !m->layers.pattern || has_others (m->layers.pattern, "Bma"))
 VALUE (has_s, has_any (m->layers.pattern, "S"))
 VALUE (has_h, has_any (m->layers.pattern, "H"))
 VALUE (has_b, has_any (m->layers.pattern, "B"))
@@ -678,6 +681,15 @@ ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key)
   Job j;
   job_init (&j, s, m, NULL);
   return reason (&j, rules_idle, key);
+}
+
+const char *
+ls_strategy_decided_by (const LsStrategy *s, const LsModel *m, const char *key)
+{
+  Job j;
+  job_init (&j, s, m, NULL);
+  const char *knob = reason (&j, rules_decides, key);
+  return knob ? knob : key;
 }
 
 void

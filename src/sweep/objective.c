@@ -103,8 +103,6 @@ void
 ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **assumptions)
 {
   static const char train[] = "by default";
-  g_autofree char *critical
-      = o->goal.critical_batch > 0 ? g_strdup_printf ("%.6g", o->goal.critical_batch) : g_strdup ("none");
   const struct {
     const char *key, *value, *words, *why, *instead;
   } rows[] = {
@@ -117,15 +115,11 @@ ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **a
     { "checkpoint_async", "0", "--checkpoint-async %s", train, "lockstep train --checkpoint-async 1" },
     { "spares", "any", "spare nodes %s", train, "lockstep train --spares N" },
     { "jitter", "off", "jitter %s", "a sweep draws none", "lockstep train --jitter NAME|FILE" },
-    { "critical_batch", is_to_loss (o->kind) ? critical : NULL, "critical batch %s",
-      o->goal.critical_batch > 0 ? NULL : "by default", "--critical-batch TOKENS|NAME|FILE" },
-    { "scaling_law", o->goal.law.name, "loss by %s", ask->loss.law ? NULL : "by default",
-      "--scaling-law NAME|FILE" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows) && o->kind != LS_OBJECTIVE_STEP; i++)
-    if (rows[i].value)
-      ls_assumptions_add (assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words, rows[i].why,
-                          rows[i].instead);
+    ls_assumptions_add (assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words, rows[i].why,
+                        rows[i].instead);
+  ls_loss_goal_assume (&o->goal, &ask->loss, "critical batch %s", assumptions);
 }
 
 double

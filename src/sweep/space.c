@@ -667,11 +667,8 @@ repeats_order (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 }
 
 bool
-ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s, const LsModel *m)
+ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
-  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
-    if (p->at[a] > 0 && ls_strategy_idle (s, m, ls_space_axis_name ((LsSpaceAxis) a)))
-      return false;
   if (repeats_layers (space, p, s) || repeats_order (space, p, s))
     return false;
   return !ls_strategy_recomputes_nothing (s)

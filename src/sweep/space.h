@@ -113,8 +113,9 @@ bool ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrat
 /* Of the resolved s: beside flash attention selective recomputation is of norms and activations, unless
  * base says of what. */
 void ls_space_choose_parts (const LsStrategy *base, LsStrategy *s);
-/* False: another configuration is the same, as can be seen of s, which is p resolved and balanced. */
-bool ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s, const LsModel *m);
+/* False: another configuration is the same, as can be seen of s, which is p resolved and balanced. Knobs that
+ * have no effect apart. */
+bool ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s);
 
 /* Numbers points by the axes behind LS_N_SPACE_AXES: equal ones agree in all of these. */
 uint64_t ls_space_variant (const LsSpace *space, const LsPoint *p);

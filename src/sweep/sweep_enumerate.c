@@ -481,6 +481,24 @@ keep (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
   g_array_append_val (part->candidates, c);
 }
 
+/* Whether another is the same: that with an earlier value of a knob without effect, if it is legal. */
+static bool
+is_repeated (const LsSweepRun *x, const LsPoint *p, const LsStrategy *s)
+{
+  LsPoint other = *p;
+  bool has_other = !ls_space_has_effect (&x->spec->space, p, s);
+  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes () && !has_other; a++) {
+    bool is_idle = p->at[a] > 0 && ls_strategy_idle (s, &x->model, ls_space_axis_name ((LsSpaceAxis) a));
+    for (other.at[a] = 0; is_idle && !has_other && other.at[a] < p->at[a]; other.at[a]++) {
+      LsStrategy tried;
+      has_other = candidate_strategy (x, &other, &tried, NULL);
+      ls_strategy_clear (&tried);
+    }
+    other.at[a] = p->at[a];
+  }
+  return has_other;
+}
+
 /* However the layers of its chunks lie, which then nobody has to find. Only where these do not decide what is
  * legal, or the same as another. */
 static bool
@@ -493,8 +511,7 @@ surely_does_not_fit (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t
       || x->options.memory.clock != LS_MEMORY_HOST)
     return false;
   uint64_t bytes = ls_bound_memory_of_any_layers (part->bounds, s, candidate_variant (x, p));
-  if (bytes <= limit || !ls_space_has_effect (&x->spec->space, p, s, &x->model)
-      || !is_within_budget (part, s, index))
+  if (bytes <= limit || is_repeated (x, p, s) || !is_within_budget (part, s, index))
     return false;
   part->counts.enumerated++;
   part->counts.infeasible++;
@@ -524,11 +541,11 @@ look_at (Part *part, const LsPoint *p, uint64_t index)
   is_legal = is_legal
       && ls_layouts_balance (part->layouts, &s, candidate_cluster (x, p), candidate_variant (x, p));
   is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
-  bool is_repeated = is_legal && !ls_space_has_effect (space, p, &s, &x->model);
-  n->enumerated += !is_repeated;
-  if (!is_legal || (!is_repeated && !is_within_budget (part, &s, index)))
+  bool has_other = is_legal && is_repeated (x, p, &s);
+  n->enumerated += !has_other;
+  if (!is_legal || (!has_other && !is_within_budget (part, &s, index)))
     n->illegal++;
-  else if (!is_repeated)
+  else if (!has_other)
     keep (part, p, &s, index);
   ls_strategy_clear (&s);
 }

@@ -1,12 +1,12 @@
 #include "train/loss_goal.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #include <lockstep/error.h>
 
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
+#include "job/assumptions.h"
 #include "job/job_from.h"
 
 /* Its constants give the tokens a parameter that Chinchilla took; those of Hoffmann et al. do not. */
@@ -226,4 +226,18 @@ ls_loss_goal_find (const LsLossAsk *ask, const LsJobSpec *job, LsLossGoal *ret_g
   else
     ls_loss_goal_clear (&goal);
   return ok;
+}
+
+void
+ls_loss_goal_assume (const LsLossGoal *goal, const LsLossAsk *ask, const char *words, GArray **all)
+{
+  bool is_given = ask->critical_batch > 0 || ask->critical_law, has_one = goal->critical_batch > 0;
+  const char *whence = has_one ? "the law of the loss" : "by default";
+  g_autofree char *n = g_strdup_printf ("%.6g", goal->critical_batch);
+  if (goal->tokens > 0)
+    ls_assumptions_add (all, "critical_batch", g_strdup (has_one ? n : "none"), words,
+                        is_given ? NULL : whence, "--critical-batch TOKENS|NAME|FILE");
+  if (goal->law.name)
+    ls_assumptions_add (all, "scaling_law", g_strdup (goal->law.name), "loss by %s",
+                        goal->law_is_assumed ? "by default" : NULL, "--scaling-law NAME|FILE");
 }

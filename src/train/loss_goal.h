@@ -50,4 +50,7 @@ bool ls_loss_ask_needs_law (const LsLossAsk *ask);
  * dense decoders of which all learns), LS_ERROR_LIMIT (tokens that nobody has). */
 gboolean ls_loss_goal_find (const LsLossAsk *ask, const LsJobSpec *job, LsLossGoal *ret_goal, GError **error);
 
+/* Adds what its tokens rest on: the critical batch, in such words, and the law of the loss. */
+void ls_loss_goal_assume (const LsLossGoal *goal, const LsLossAsk *ask, const char *words, GArray **all);
+
 #endif

@@ -123,9 +123,7 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
   }
   if (r->step_spread)
     ls_step_spread_assume (r->step_spread, &r->job->assumptions);
-  if (r->goal.law.name)
-    ls_assumptions_add (&r->job->assumptions, "scaling_law", g_strdup (r->goal.law.name), "loss by %s",
-                        r->goal.law_is_assumed ? "by default" : NULL, "--scaling-law NAME");
+  ls_loss_goal_assume (&r->goal, &spec->goal, NULL, &r->job->assumptions);
 }
 
 /* What is assumed, and options that change nothing in this run. */

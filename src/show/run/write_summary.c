@@ -15,7 +15,6 @@
 
 #define BAR_WIDTH     36
 #define MAX_LINK_ROWS 5
-#define WHAT_IFS      5 /* changes that a summary shows */
 
 #define BOLD    "1"
 #define DIM     "2"

@@ -339,7 +339,7 @@ check_advice (const char *const knobs[][2], guint n, bool is_enough, bool is_sim
   LS_CHECK (r && !r->report.fits);
   g_autoptr (LsWhatIf) advice = r ? ls_memory_advise (&spec, r, &error) : NULL;
   LS_CHECK_NO_ERROR (error);
-  g_autoptr (LsWhatIf) single = r ? ls_what_if_new (&spec, r, 0, NULL, &error) : NULL;
+  g_autoptr (LsWhatIf) single = r ? ls_what_if_new (&spec, r, 0, 0, NULL, &error) : NULL;
   LS_CHECK_NO_ERROR (error);
   if (advice && single) {
     LS_CHECK_INT (advice->rows->len, >, 0);

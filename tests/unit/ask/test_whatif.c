@@ -42,7 +42,7 @@ what_if (const LsJobSpec *spec, guint n_threads, LsJobResult **ret_now)
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) now = ls_job_spec_run (spec, &error);
   LS_CHECK_NO_ERROR (error);
-  LsWhatIf *w = now ? ls_what_if_new (spec, now, n_threads, NULL, &error) : NULL;
+  LsWhatIf *w = now ? ls_what_if_new (spec, now, 0, n_threads, NULL, &error) : NULL;
   LS_CHECK_NO_ERROR (error);
   if (ret_now)
     *ret_now = g_steal_pointer (&now);
@@ -202,7 +202,7 @@ of_a_trace_the_machine_changes (void)
   g_autoptr (GError) error = NULL;
   init_job (&spec, (const char *const[]) { "trace", "two-ranks", "cluster", "dgx-h100", NULL });
   g_autoptr (LsJobResult) now = ls_job_spec_run (&spec, &error);
-  g_autoptr (LsWhatIf) w = now ? ls_what_if_new (&spec, now, 1, NULL, &error) : NULL;
+  g_autoptr (LsWhatIf) w = now ? ls_what_if_new (&spec, now, 0, 1, NULL, &error) : NULL;
   for (guint i = 0; w && i < w->rows->len; i++) {
     const char *change = g_array_index (w->rows, LsWhatIfRow, i).change;
     LS_CHECK (strstr (change, "--cluster") || strstr (change, "host"));

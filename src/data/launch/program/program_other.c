@@ -174,8 +174,9 @@ program_beside (ProgramRun *run, ProgramAct *a)
                              .open = run->job->open };
 }
 
-/* { "fill": { option: value } }: of the options beside, or where there are none its own, those whose value
- * the file leaves to the program, "auto"; a value that is none leaves it open, and so does a variable. */
+/* { "fill": { option: value }, "said": as of "say" }: of the options beside, or where there are none its own,
+ * those whose value the file leaves to the program, "auto"; a value that is none leaves it open, and so does
+ * a variable. */
 void
 program_fill_open (ProgramRun *run, ProgramAct *a)
 {
@@ -184,7 +185,7 @@ program_fill_open (ProgramRun *run, ProgramAct *a)
   bool is_variable = text && *text == LS_SHELL_HOLE && text[1] == '$',
        is_auto = text && ls_shell_has_hole (text) && !is_variable;
   if (is_auto && !program_value_is_none (&a->value))
-    launch_words_add_value (words, a->name, as);
+    launch_words_add_by (words, is_said (run, a->rule), a->name, as);
 }
 
 /* --- readers -------------------------------------------------------------------------------------------- */

@@ -524,7 +524,7 @@ static const struct {
   { "python", AS_VALUE, program_python, OF_OTHER | OF_FILES, "name=x to=x" },
   { "read_as", AS_READER, program_read_as, OF_OTHER | OF_FILES, "told?V" },
   { "beside", AS_TABLE, program_beside, OF_JOBS, "file=v gives=l template?v" },
-  { "fill", AS_THEIRS, program_fill_open },
+  { "fill", AS_THEIRS, program_fill_open, OF_JOBS, "said?v" },
   { "notes", AS_TEXT, note_word },
   { "called", AS_VALUE, set_name },
   { "move", AS_PATHS, program_move },
