@@ -415,10 +415,12 @@ def of_objects(module, function, own):
         if own is not None and (group is None or group.is_alone):
             value = more["obj"] if "obj" in more else arguments[own]
             module._tensor_to_object = lambda *ignored: copy.deepcopy(value)
+        library().ls_capture_small(ctypes.c_size_t(MOST_BYTES))  # they are pickles, which travel by the GPU
         try:
             with Mode():
                 return function(*arguments, **more)
         finally:
+            library().ls_capture_small(ctypes.c_size_t(0))
             module._tensor_to_object = to_object
 
     return call

@@ -14,10 +14,10 @@ for device, group in ("cpu", dist.new_group(backend="gloo")), ("cuda", dist.new_
     largest = torch.tensor([rank], device=device)
     dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
     assert (total.item(), largest.item()) == (6, 2)
-    objects, text = [None] * world, [f"from {rank}"]
-    dist.all_gather_object(objects, {"rank": rank, "text": "x" * rank}, group=group)
+    objects, text = [None] * world, [f"from {rank}" * 400_000]  # as long as a tokenizer
+    dist.all_gather_object(objects, {"rank": rank, "text": "x" * 2_000_000 * rank}, group=group)
     dist.broadcast_object_list(text, src=1, group=group)
-    assert [o["text"] for o in objects] == ["", "x", "xx"] and text == ["from 1"]
+    assert [len(o["text"]) for o in objects] == [0, 2_000_000, 4_000_000] and text == ["from 1" * 400_000]
     parts = [torch.zeros(1, device=device) for _ in range(world)]
     dist.all_gather(parts, torch.tensor([float(rank)], device=device), group=group)
     assert [p.item() for p in parts] == [0, 1, 2]
