@@ -99,15 +99,16 @@ def called(kind, number, peer):
 
 
 def family_of(ranks, peer):
-    """Of a message on the group of all: the longest group of ranks so far apart."""
+    """Of a message on the group of all: the shortest group in which the two are neighbours; else in which both are."""
     if len(ranks) < SELF["world"]:
         return list(ranks)
-    apart, fitting = abs(ranks[peer] - SELF["rank"]), [list(ranks)]
-    for other in SEEN:
-        steps = {b - a for a, b in zip(other, other[1:])}
-        if len(other) < SELF["world"] and steps == {apart} and SELF["rank"] in other and ranks[peer] in other:
-            fitting.append(list(other))
-    return max(fitting[1:], key=len) if len(fitting) > 1 else fitting[0]
+
+    def apart(other):
+        steps = abs(other.index(ranks[peer]) - other.index(SELF["rank"]))
+        return min(steps, len(other) - steps), len(other)
+
+    fitting = [other for other in SEEN if len(other) < SELF["world"] and SELF["rank"] in other and ranks[peer] in other]
+    return list(min(fitting, key=apart, default=ranks))
 
 
 def offsets(ranks):
