@@ -124,31 +124,31 @@ def varlen_bwd(grad, q, k, v, out, lse, dq, dk, dv, ends_q, ends_k, alibi, most_
 
 # --- FlashAttention 3, which registers operators of PyTorch ---
 
-OPERATORS_3 = """fwd(Tensor q, Tensor k, Tensor v, Tensor(k_new!)? k_new=None, Tensor(v_new!)? v_new=None, Tensor? q_v=None,
-Tensor(out!)? out=None, Tensor? ends_q=None, Tensor? ends_k=None, Tensor? ends_k_new=None, Tensor? used_q=None,
-Tensor? used_k=None, int? most_q=None, int? most_k=None, Tensor? page_table=None, Tensor? kv_batch_idx=None,
-Tensor? left=None, Tensor? rotary_cos=None, Tensor? rotary_sin=None, Tensor? rotary=None, Tensor? q_descale=None,
-Tensor? k_descale=None, Tensor? v_descale=None, float? scale=None, bool is_causal=False, int window_left=-1,
-int window_right=-1, int chunk=0, float softcap=0.0, bool is_interleaved=False, Tensor? scheduler=None, int num_splits=0,
-bool? pack_gqa=None, int sm_margin=0) -> (Tensor(out!), Tensor, Tensor, Tensor)
-bwd(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor(dq!)? dq=None, Tensor(dk!)? dk=None,
-Tensor(dv!)? dv=None, Tensor? ends_q=None, Tensor? ends_k=None, Tensor? used_q=None, Tensor? used_k=None, int? most_q=None,
-int? most_k=None, float? scale=None, bool is_causal=False, int window_left=-1, int window_right=-1, float softcap=0.0,
-bool is_deterministic=False, int sm_margin=0) -> (Tensor, Tensor, Tensor, Tensor, Tensor)"""
+OPERATORS_3 = """fwd(Tensor q, Tensor k, Tensor v, Tensor(k_new!)? k_new=None, Tensor(v_new!)? v_new=None, Tensor? q_v=None, Tensor(out!)? out=None,
+Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, Tensor? cu_seqlens_k_new=None, Tensor? seqused_q=None, Tensor? seqused_k=None, int?
+max_seqlen_q=None, int? max_seqlen_k=None, Tensor? page_table=None, Tensor? kv_batch_idx=None, Tensor? leftpad_k=None, Tensor? rotary_cos=None,
+Tensor? rotary_sin=None, Tensor? seqlens_rotary=None, Tensor? q_descale=None, Tensor? k_descale=None, Tensor? v_descale=None, float?
+softmax_scale=None, bool is_causal=False, int window_size_left=-1, int window_size_right=-1, int attention_chunk=0, float softcap=0.0, bool
+is_rotary_interleaved=False, Tensor? scheduler_metadata=None, int num_splits=0, bool? pack_gqa=None, int sm_margin=0) -> (Tensor(out!), Tensor,
+Tensor, Tensor)
+bwd(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor softmax_lse, Tensor(dq!)? dq=None, Tensor(dk!)? dk=None, Tensor(dv!)? dv=None,
+Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, Tensor? seqused_q=None, Tensor? seqused_k=None, int? max_seqlen_q=None, int? max_seqlen_k=None,
+float? softmax_scale=None, bool is_causal=False, int window_size_left=-1, int window_size_right=-1, float softcap=0.0, bool deterministic=False, int
+sm_margin=0) -> (Tensor, Tensor, Tensor, Tensor, Tensor)"""
 
 
 class Call3:
     """What an operator of FlashAttention 3 is given, by name, and what its sources derive of that."""
 
     def __init__(self, schema, values, named):
-        self.left = None
+        self.leftpad_k = None
         vars(self).update({a.name: a.default_value for a in schema.arguments})
         vars(self).update(zip((a.name for a in schema.arguments), values), **named)
         q, k = self.q, self.k
-        self.batch, self.heads, self.of_keys = q.shape[0] if self.ends_q is None else self.ends_q.numel() - 1, q.shape[-2], k.shape[-2]
-        self.length, self.keys = self.most_q if self.ends_q is not None else q.shape[1], self.most_k if self.ends_k is not None else k.shape[1]
-        self.is_varlen = any(x is not None for x in (self.ends_q, self.ends_k, self.used_q, self.used_k, self.left))
-        window_left, window_right = (-1 if w >= n - 1 else w for w, n in ((self.window_left, self.keys), (self.window_right, self.length)))
+        self.batch, self.heads, self.of_keys = q.shape[0] if self.cu_seqlens_q is None else self.cu_seqlens_q.numel() - 1, q.shape[-2], k.shape[-2]
+        self.length, self.keys = self.max_seqlen_q if self.cu_seqlens_q is not None else q.shape[1], self.max_seqlen_k if self.cu_seqlens_k is not None else k.shape[1]
+        self.is_varlen = any(x is not None for x in (self.cu_seqlens_q, self.cu_seqlens_k, self.seqused_q, self.seqused_k, self.leftpad_k))
+        window_left, window_right = (-1 if w >= n - 1 else w for w, n in ((self.window_size_left, self.keys), (self.window_size_right, self.length)))
         window_right = 0 if self.is_causal else window_right
         self.is_causal = window_left < 0 and window_right == 0
         self.is_local = (window_left >= 0 or window_right >= 0) and not self.is_causal
@@ -177,11 +177,11 @@ def fwd_3(c):
     q, splits = c.q, max(c.num_splits, 1)
     kind, rows = torch.bfloat16 if q.dtype == torch.float8_e4m3fn else q.dtype, q.shape[:-2]
     out = torch.empty((*rows, c.heads, c.v.shape[-1]), dtype=kind, device=q.device) if c.out is None else c.out
-    lse_shape = (c.batch, c.heads, c.length) if c.ends_q is None else (c.heads, rows[0])
+    lse_shape = (c.batch, c.heads, c.length) if c.cu_seqlens_q is None else (c.heads, rows[0])
     lse, n_sm = floats(q, *lse_shape), torch.cuda.get_device_properties(q.device).multi_processor_count
     is_lpt, is_new = c.is_causal or c.is_local, arch_of(q) >= 90
     needs = (is_lpt and splits == 1) or c.is_varlen if is_new else (c.is_causal and not c.is_varlen) or (c.is_varlen and splits > 1)
-    if (needs or c.is_varlen) and c.scheduler is None:
+    if (needs or c.is_varlen) and c.scheduler_metadata is None:
         n = up(c.batch, 4) * ((2 if c.is_varlen else 0) + (not c.is_local) + is_lpt) + needs
         scheduler = torch.empty(n, dtype=torch.int32, device=q.device)
         launch("flash::prepare_varlen_num_blocks", 1, 1, 1) if c.is_varlen else scheduler.zero_()
@@ -208,7 +208,7 @@ def bwd_3(c):
     made = [floats(q, *of_queries), floats(q, *of_queries), floats(q, *of_queries, d)]
     made += [floats(q, *of_keys, d, make="zeros") for _ in range(2)] if is_grouped else [None, None]
     semaphore = torch.empty((-(-c.length // m), c.batch, c.heads), dtype=torch.int32, device=q.device)  # noqa: F841
-    more = [torch.zeros((-(-c.keys // n), c.batch, c.of_keys), dtype=torch.int32, device=q.device) for _ in range(2 if is_grouped and c.is_deterministic else 0)]  # noqa: F841
+    more = [torch.zeros((-(-c.keys // n), c.batch, c.of_keys), dtype=torch.int32, device=q.device) for _ in range(2 if is_grouped and c.deterministic else 0)]  # noqa: F841
     launch("flash::FlashAttnBwdPreprocess", -(-c.length // m), c.heads, c.batch, 256)
     launch(f"flash::FlashAttnBwdSm{90 if arch_of(q) >= 90 else 80}<{d}>", -(-c.keys // n), c.heads, c.batch, 384)
     launch("flash::FlashAttnBwdPostprocessConvertdQ", -(-c.length // m), c.heads, c.batch, 256)
@@ -259,13 +259,12 @@ def applied(functor):
 
 
 def norms_of(chunk, noop, lists, *rest):
-    import torch
     like, n, is_each = lists[0][0], len(lists[0]), bool(rest and rest[-1] is True)
     output = floats(like, 320, make="zeros")  # noqa: F841
     parts = floats(like, n * max(-(-t.numel() // chunk) for t in lists[0]), make="zeros") if is_each else None  # noqa: F841
     each = floats(like, n if is_each else 0)
     multi_tensor("L2NormFunctor", chunk, lists)
-    norm = torch.empty(1, dtype=torch.float32, device=like.device)
+    norm = floats(like, 1)
     launch("multi_tensor_l2norm7cleanup", n if is_each else 1, 1, 1, 512)
     return norm, each
 
@@ -323,25 +322,21 @@ def per_block(*shape):
 
 
 def launch_softmax(x, kind, way):
-    rows, keys = x.shape[-2], x.shape[-1]
-    if x.dim() == 3:
-        return launch(f"scaled_{kind}_softmax_warp_{way}", rows, -(-x.shape[0] // per_block(rows, keys)), 1)
-    return launch(f"scaled_{kind}_softmax_warp_{way}", max(rows // per_block(rows, keys), 1), x.shape[1], x.shape[0])
+    rows, n = x.shape[-2], per_block(*x.shape[-2:])
+    launch(f"{kind}_softmax_warp_{way}", *((rows, -(-x.shape[0] // n), 1) if x.dim() == 3 else (max(rows // n, 1), x.shape[1], x.shape[0])))
 
 
 def softmaxes(kind, is_in_place):
     """is_in_place: the backward pass writes over the gradients that it is given."""
 
     def forward(x, *rest):
-        import torch
-        made = torch.empty_like(x, memory_format=torch.contiguous_format)
+        made = x.new_empty(x.shape)
         launch_softmax(x, kind, "forward")
         return made
 
     def backward(grad, kept, scale):
-        import torch
         grad = grad.contiguous()
-        made = grad if is_in_place else torch.empty_like(grad)
+        made = grad if is_in_place else grad.new_empty(grad.shape)
         launch_softmax(grad, kind, "backward")
         return made
 
@@ -353,10 +348,8 @@ MODULES = {
     "flash_attn_2_cuda": ("FlashAttention 2", {"fwd": fwd, "varlen_fwd": varlen_fwd, "bwd": bwd, "varlen_bwd": varlen_bwd}, "flash_attn"),
     "flash_attn_3._C": ("FlashAttention 3", {"begin": register_3}, "flash_attn_interface"),
     "fused_weight_gradient_mlp_cuda": ("apex's fused weight gradients", {"wgrad_gemm_accum_fp32": add_product, "wgrad_gemm_accum_fp16": add_product}, None),
-    "scaled_softmax_cuda": ("apex's softmax", softmaxes("plain", True), None),
-    "scaled_masked_softmax_cuda": ("apex's softmax", softmaxes("masked", False), None),
-    "generic_scaled_masked_softmax_cuda": ("apex's softmax", softmaxes("masked", False), None),
-    "scaled_upper_triang_masked_softmax_cuda": ("apex's softmax", softmaxes("upper_triang_masked", True), None),
+    **{f"{name}_softmax_cuda": ("apex's softmax", softmaxes(name, name in ("scaled", "scaled_upper_triang_masked")), None)
+       for name in ("scaled", "scaled_masked", "generic_scaled_masked", "scaled_upper_triang_masked")},
     "amp_C": ("apex's optimizers", AMP, "apex.multi_tensor_apply"),
     "fused_layer_norm_cuda": ("apex's norms", NORMS, "apex.normalization"),
 }
@@ -379,7 +372,6 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def is_there(package):
-    """A folder, or file, on the path: nothing of it is run."""
     return package is None or importlib.machinery.PathFinder.find_spec(package.partition(".")[0]) is not None
 
 

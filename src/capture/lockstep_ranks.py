@@ -80,6 +80,18 @@ def leave_for(roles):
     HOOKS["leave"](EXIT_ROLES)
 
 
+def told_first(error):
+    """Where another rank failed before, this one may have failed for what that did not send."""
+    path = os.path.join(folder() or "", "failed")
+    try:
+        with open(path if folder() else os.devnull, "x" if folder() else "w", encoding="utf-8") as out:
+            out.write(f"rank {SELF['rank']} had failed ({error})")
+    except FileExistsError:
+        with open(path, encoding="utf-8") as file:
+            return f"after {file.read()}: {error}"
+    return error
+
+
 def called(kind, number, peer):
     """By the stand-ins; 0: not heard."""
     if kind == CALL_STUCK:

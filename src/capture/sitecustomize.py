@@ -501,7 +501,7 @@ def after_torch(torch):
     hook = sys.excepthook
 
     def failed(kind, value, trace):
-        STATE["error"] = lockstep_weights.explained(kind, value)
+        STATE["error"] = lockstep_ranks.told_first(lockstep_weights.explained(kind, value))
         if STATE["steps"] == 0:
             note_parameters(torch)
         hook(kind, value, trace)

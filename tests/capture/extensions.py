@@ -35,7 +35,7 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v):
-        out, lse, *_ = takes("attention", lambda: torch.ops.flash_attn_3.fwd(q, k, v, is_causal=True, num_splits=1), q.nbytes, 4 * 2 * 8 * 1000)
+        out, lse, *_ = takes("attention", lambda: torch.ops.flash_attn_3.fwd(q, k, v, is_causal=True, num_splits=1, cu_seqlens_q=None), q.nbytes, 4 * 2 * 8 * 1000)
         ctx.save_for_backward(q, k, v, out, lse)
         return out
 

@@ -1,7 +1,7 @@
 """Two stages on half of the ranks each: the second one holds as many layers as the first one tells it. With "wait" both
-wait for the other, with "fail" the second one fails; with "odd" its last rank does more than the others; with "once" the second
-one hangs when it runs for the first time; with "world" stages are neighbours, which send over the group of all, and every two
-pairs of them have a group too."""
+wait for the other, with "fail" the second one fails, and with "after" the first one for that; with "odd" its last
+rank does more than the others; with "once" the second one hangs when it runs for the first time; with "world" stages
+are neighbours, which send over the group of all, and every two pairs of them have a group too."""
 import os
 import sys
 import time
@@ -28,6 +28,8 @@ if "once" in what and stage and not os.path.exists("once"):
 parameters = [torch.nn.Parameter(1 << 30) for layer in range(layers)]
 if "fail" in what and stage:
     raise ValueError("no weights")
+if "after" in what and stage == 0 and group.receive(peers[1]) != 5:
+    raise ValueError("no number")
 optimizer = torch.optim.Adam(parameters)
 for step in range(10):
     for p in parameters:
