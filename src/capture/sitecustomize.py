@@ -123,6 +123,7 @@ def load():
     for name in f"cuda.so.1 cudart.so.{major} cublasLt.so.{major} cublas.so.{major} nccl.so.2 nvrtc.so.{major} nvidia-ml.so.1 cudnn.so.9 cupti.so.{major} nvshmem_host.so.3".split():
         ctypes.CDLL(os.path.join(folder, "lib" + name), ctypes.RTLD_GLOBAL)
     os.environ.setdefault("TRITON_LIBCUDA_PATH", folder)
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")  # threads that wait for what is computed here take no core meanwhile
     if setting("TRACE") == "1":  # PyTorch says through NVTX which operator runs
         os.environ["NVTX_INJECTION64_PATH"] = os.path.join(folder, "liblockstep-capture.so")
 

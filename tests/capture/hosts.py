@@ -35,6 +35,8 @@ if hasattr(torch.library, "get_kernel"):
     assert counts.sum().item() == tokens * chosen and counts.min().item() > 0.8 * tokens * chosen / experts
     kept = torch.arange(10, device="cuda")
     assert kept[kept % 3 == 0].tolist() == [0, 3, 6, 9]
+    kept[2:4].zero_()
+    assert kept.tolist() == [0, 1, 0, 0, 4, 5, 6, 7, 8, 9] and not kept.zero_().any().item()
 
 weight = torch.nn.Parameter(torch.zeros(1024, 1024, device="cuda"))
 optimizer = torch.optim.SGD([weight])
