@@ -19,7 +19,8 @@ STATE = {}
 
 def launch(name, blocks, heads, batch, threads=128):
     import torch
-    STATE["library"]().ls_capture_launch(name.encode(), blocks, batch, heads, threads, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+    name = STATE.setdefault("name of " + name, name.encode())  # the stand-ins know a name by where it is: it stays there
+    STATE["library"]().ls_capture_launch(name, blocks, batch, heads, threads, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
 
 
 def up(n, unit):
@@ -254,10 +255,6 @@ def multi_tensor(functor, chunk, lists):
         tensors = tensors if blocks else 0
 
 
-def applied(functor):
-    return lambda chunk, noop, lists, *rest: multi_tensor(functor, chunk, lists)
-
-
 def norms_of(chunk, noop, lists, *rest):
     like, n, is_each = lists[0][0], len(lists[0]), bool(rest and rest[-1] is True)
     output = floats(like, 320, make="zeros")  # noqa: F841
@@ -269,7 +266,7 @@ def norms_of(chunk, noop, lists, *rest):
     return norm, each
 
 
-AMP = {"multi_tensor_" + name: applied(functor) for name, functor in {
+AMP = {"multi_tensor_" + name: lambda chunk, noop, lists, *rest, functor=functor: multi_tensor(functor, chunk, lists) for name, functor in {
     "scale": "ScaleFunctor", "axpby": "AxpbyFunctor", "sgd": "SGDFunctor", "adam": "AdamFunctor", "adagrad": "AdagradFunctor", "novograd": "NovoGradFunctor",
     "adam_capturable": "AdamCapturableFunctor", "adam_capturable_master": "AdamCapturableMasterFunctor"}.items()}
 AMP.update({"multi_tensor_" + name: norms_of for name in ("l2norm", "l2norm_mp", "l2norm_scale", "unscale_l2norm")})
