@@ -80,6 +80,18 @@ def leave_for(roles):
     HOOKS["leave"](EXIT_ROLES)
 
 
+def told_first(error):
+    """Where another rank failed before, this one may have failed for what that did not send."""
+    path = os.path.join(folder() or "", "failed")
+    try:
+        with open(path if folder() else os.devnull, "x" if folder() else "w", encoding="utf-8") as out:
+            out.write(f"rank {SELF['rank']} had failed ({error})")
+    except FileExistsError:
+        with open(path, encoding="utf-8") as file:
+            return f"after {file.read()}: {error}"
+    return error
+
+
 def called(kind, number, peer):
     """By the stand-ins; 0: not heard."""
     if kind == CALL_STUCK:
@@ -99,15 +111,16 @@ def called(kind, number, peer):
 
 
 def family_of(ranks, peer):
-    """Of a message on the group of all: the longest group of ranks so far apart."""
+    """Of a message on the group of all: the shortest group in which the two are neighbours; else in which both are."""
     if len(ranks) < SELF["world"]:
         return list(ranks)
-    apart, fitting = abs(ranks[peer] - SELF["rank"]), [list(ranks)]
-    for other in SEEN:
-        steps = {b - a for a, b in zip(other, other[1:])}
-        if len(other) < SELF["world"] and steps == {apart} and SELF["rank"] in other and ranks[peer] in other:
-            fitting.append(list(other))
-    return max(fitting[1:], key=len) if len(fitting) > 1 else fitting[0]
+
+    def apart(other):
+        steps = abs(other.index(ranks[peer]) - other.index(SELF["rank"]))
+        return min(steps, len(other) - steps), len(other)
+
+    fitting = [other for other in SEEN if len(other) < SELF["world"] and SELF["rank"] in other and ranks[peer] in other]
+    return list(min(fitting, key=apart, default=ranks))
 
 
 def offsets(ranks):
@@ -415,10 +428,12 @@ def of_objects(module, function, own):
         if own is not None and (group is None or group.is_alone):
             value = more["obj"] if "obj" in more else arguments[own]
             module._tensor_to_object = lambda *ignored: copy.deepcopy(value)
+        library().ls_capture_small(ctypes.c_size_t(MOST_BYTES))  # they are pickles, which travel by the GPU
         try:
             with Mode():
                 return function(*arguments, **more)
         finally:
+            library().ls_capture_small(ctypes.c_size_t(0))
             module._tensor_to_object = to_object
 
     return call

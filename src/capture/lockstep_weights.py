@@ -7,6 +7,7 @@ import copy
 import functools
 import json
 import os
+import re
 import socket
 import urllib.parse
 import warnings
@@ -22,11 +23,14 @@ def note(text):
         NOTES.append(text)
 
 
+NO_DEEP_EP = "DeepEP is not emulated: choose the exchange of experts' tokens by all-to-all"
+
+
 def explained(kind, value):
     """The error's first line with a word, and what to do where it is the hub that is not reached."""
     text = f"{kind.__name__}: " + next((line.strip() for line in str(value).split("\n") if line.strip()), "")
     lost = any(word in str(value) for word in ("huggingface.co", "the Hub", "HF_HUB_OFFLINE", "backend tokenizer")) or "huggingface_hub" in (kind.__module__ or "")
-    return text + HELP if lost else text
+    return text + HELP if lost else f"{text} ({NO_DEEP_EP})" if re.search("deep_?ep", text, re.I) else text
 
 
 # --- configurations of published models ---

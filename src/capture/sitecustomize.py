@@ -26,6 +26,7 @@ import traceback
 import typing
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+LEAVE = os._exit
 STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
 
 
@@ -46,7 +47,7 @@ def chain():
 def fail(text):
     with open(setting("REFUSED", "/dev/stderr"), "w", encoding="utf-8") as out:
         out.write(text + "\n")
-    os._exit(70)
+    LEAVE(70)
 
 
 # --- what is done before and after a module is imported ---
@@ -119,9 +120,10 @@ def load():
     os.environ["LOCKSTEP_CAPTURE"] += "".join(f" {k}={v}" for k, v in found.items())
     folder = setting("LIBRARIES")
     LIBRARY = ctypes.CDLL(os.path.join(folder, "liblockstep-capture.so"), ctypes.RTLD_GLOBAL)
-    for name in f"cuda.so.1 cudart.so.{major} cublasLt.so.{major} cublas.so.{major} nccl.so.2 nvrtc.so.{major} nvidia-ml.so.1 cudnn.so.9 cupti.so.{major}".split():
+    for name in f"cuda.so.1 cudart.so.{major} cublasLt.so.{major} cublas.so.{major} nccl.so.2 nvrtc.so.{major} nvidia-ml.so.1 cudnn.so.9 cupti.so.{major} nvshmem_host.so.3".split():
         ctypes.CDLL(os.path.join(folder, "lib" + name), ctypes.RTLD_GLOBAL)
     os.environ.setdefault("TRITON_LIBCUDA_PATH", folder)
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")  # threads that wait for what is computed here take no core meanwhile
     if setting("TRACE") == "1":  # PyTorch says through NVTX which operator runs
         os.environ["NVTX_INJECTION64_PATH"] = os.path.join(folder, "liblockstep-capture.so")
 
@@ -487,13 +489,12 @@ def after_torch(torch):
     optimizer.register_optimizer_step_pre_hook(steps)
     optimizer.register_optimizer_step_post_hook(stepped)
     atexit.register(end, torch)
-    leave = os._exit
 
     def exit_at_once(status):
         try:
             end(torch)
         finally:
-            leave(status)
+            LEAVE(status)
 
     os._exit = exit_at_once
     if sys.__stderr__:
@@ -501,7 +502,7 @@ def after_torch(torch):
     hook = sys.excepthook
 
     def failed(kind, value, trace):
-        STATE["error"] = lockstep_weights.explained(kind, value)
+        STATE["error"] = lockstep_ranks.told_first(lockstep_weights.explained(kind, value))
         if STATE["steps"] == 0:
             note_parameters(torch)
         hook(kind, value, trace)
@@ -593,6 +594,13 @@ def after_autotuning(module):
         module.AutotuneCache.create = staticmethod(lambda *arguments, **more: None)
 
 
+def after_deep_ep(module):
+    """What its kernels write the host waits for, and they do not run. A program that only imports it goes on."""
+    for name, kind in vars(module).items():
+        if name.endswith("Buffer") and isinstance(kind, type):
+            kind.__init__ = lambda *arguments, **more: fail("deep_ep: " + lockstep_weights.NO_DEEP_EP)
+
+
 def begin():
     if not hasattr(typing, "override"):  # new in Python 3.12: Megatron-LM wants it
         typing.override = lambda method: method
@@ -600,6 +608,7 @@ def begin():
     AFTER["torch"] = after_torch
     AFTER["torch._dynamo.trace_rules"] = after_rules
     AFTER["torch._inductor.runtime.autotune_cache"] = after_autotuning
+    AFTER["deep_ep"] = after_deep_ep
     AFTER["torch.distributed.launcher.api"] = after_launcher
     AFTER["torch.multiprocessing.spawn"] = after_spawn
     if setting("TRACE") == "1":

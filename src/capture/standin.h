@@ -114,6 +114,7 @@ int ls_host_free (void *memory);
 bool ls_is_device (const void *memory, uint64_t *ret_base, uint64_t *ret_bytes);
 bool ls_is_pinned (const void *memory);
 int ls_device_of (const void *memory); /* 0: it is not known */
+extern size_t ls_small;                /* bytes of the longest copy and message that is made now */
 void ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async);
 void ls_fill (void *to, int value, size_t bytes, void *stream);
 /* Writes that are made: of these a block that is handed out again must not keep anything. */
@@ -232,6 +233,8 @@ void ls_capture_on_call (LsCaptureCall *call);
 int ls_capture_read (const void *memory, size_t bytes);
 void ls_capture_wrote (const void *memory, size_t bytes);
 void ls_capture_zeroed (void *memory, size_t bytes);
+/* Copies and messages of so many bytes are made from now on; 0: as at first, LS_SMALL. */
+void ls_capture_small (size_t bytes);
 /* Whenever PyTorch's allocator has handed out and taken back so many blocks: add_pending is
  * Py_AddPendingCall, by which Python calls it between two lines of the program. */
 typedef int LsCapturePending (void *);

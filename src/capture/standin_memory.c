@@ -307,11 +307,19 @@ ls_memory_info (size_t *ret_free, size_t *ret_total)
     *ret_total = ls_device.memory;
 }
 
+size_t ls_small = LS_SMALL;
+
+void
+ls_capture_small (size_t bytes)
+{
+  ls_small = bytes > 0 ? bytes : LS_SMALL;
+}
+
 /* What is copied is known as much as it was. */
 static void
 note_copy (void *to, const void *from, size_t bytes, bool from_host)
 {
-  if (bytes <= LS_SMALL && (from_host || ls_is_written (from)))
+  if (bytes <= ls_small && (from_host || ls_is_written (from)))
     ls_written (to, bytes);
   else
     clear_written (to, bytes);
@@ -330,11 +338,11 @@ ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
     ls_record_host (stream, NULL);
     ls_host_waits (ls_stream_of (stream)->done);
   }
-  if (bytes <= LS_SMALL && !from_host)
+  if (bytes <= ls_small && !from_host)
     ls_settle (from, bytes);
   if (!to_host)
     ls_forget (to, bytes);
-  if (bytes <= LS_SMALL || (to_host && from_host))
+  if (bytes <= ls_small || (to_host && from_host))
     memmove (to, from, bytes);
   else if (to_host)
     memset (to, 0, bytes);
@@ -349,9 +357,9 @@ ls_fill (void *to, int value, size_t bytes, void *stream)
   ls_record ('f', stream, " %zu", bytes);
   ls_stream_work (stream, (double) bytes / ls_device.hbm);
   ls_forget (to, bytes);
-  if (bytes <= LS_SMALL || !ls_is_device (to, NULL, NULL))
+  if (bytes <= ls_small || !ls_is_device (to, NULL, NULL))
     memset (to, value, bytes);
-  if (bytes <= LS_SMALL && ls_is_device (to, NULL, NULL))
+  if (bytes <= ls_small && ls_is_device (to, NULL, NULL))
     ls_written (to, bytes);
 }
 

@@ -445,12 +445,12 @@ ls_group_end (void)
   for (size_t i = 0; i < n_pending; i++) {
     const Pending *p = &pending[i];
     bool is_own = !p->c->sources || p->c->sources[p->peer] < 0;
-    const void *from = p->to && is_own && p->bytes <= LS_SMALL ? sent_for (p) : NULL;
+    const void *from = p->to && is_own && p->bytes <= ls_small ? sent_for (p) : NULL;
     if (from) {
       ls_settle (from, p->bytes);
       memmove (p->to, from, p->bytes);
       ls_written (p->to, p->bytes);
-    } else if (p->to && !p->from && is_own && p->bytes <= LS_SMALL && !sends_to_peer_of (p)) {
+    } else if (p->to && !p->from && is_own && p->bytes <= ls_small && !sends_to_peer_of (p)) {
       ls_count ("messages of ranks that are not captured", 1);
     }
   }
@@ -529,7 +529,7 @@ ls_collective (const char *name, const void *from, void *to, size_t count, int t
   size_t bytes = count * (type >= 0 && type < 12 ? size_of_type[type] : 1);
   size_t n = (size_t) c->n;
   bool is_peer = kind == LS_SEND_PEER,
-       is_whole = bytes * (kind == LS_SEND_GATHER || kind == LS_SEND_SCATTER ? n : 1) <= LS_SMALL;
+       is_whole = bytes * (kind == LS_SEND_GATHER || kind == LS_SEND_SCATTER ? n : 1) <= ls_small;
   connect (c, kind, op);
   ls_stream_work (stream, seconds_of (bytes, c->n, kind));
   ls_count ("collectives", 1);

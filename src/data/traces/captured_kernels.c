@@ -157,8 +157,8 @@ static const struct {
   { LS_KERNEL_ELEMENTWISE, BY_SHAPES, { "elementwise_kernel" } },
   { LS_KERNEL_ELEMENTWISE, BY_TYPES, { "copy_kernel" } },
   { LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, { "distribution_", "fused_dropout" } },
-  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_ROWRED, { "flash_bwd_dot_do_o" } },
-  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN, { "flash_bwd_convert_dq" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_ROWRED, { "flash_bwd_dot_do_o", "FlashAttnBwdPreprocess" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN, { "flash_bwd_convert_dq", "FlashAttnBwdPostprocess" } },
   { LS_KERNEL_REDUCTION, LS_ACCESS_VEC, { "Scan", "RadixSort", "cub" } },
   { LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, { "tri" }, { "tril", "triu" } },
 };
@@ -321,9 +321,9 @@ static const struct {
     true,
     { "_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention_backward",
       "_scaled_dot_product_cudnn_attention_backward", "_cudnn_attention_backward" } },
-  { 1, false, { "_flash_attention_backward", "_efficient_attention_backward" } },
+  { 1, false, { "flash_attention_b", "efficient_attention_b", "flash_attn_b", "flash_attn_3::b" } },
   { 0, true, { "_scaled_dot_product_", "_cudnn_attention_forward" } },
-  { 0, false, { "_flash_attention_forward", "_efficient_attention_forward" } },
+  { 0, false, { "flash_attention_f", "efficient_attention_f", "flash_attn_f", "flash_attn_3::f" } },
   { 0, true, { "flex_attention" } },
 };
 
@@ -374,7 +374,7 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
   const char *name = l->kernel ? l->kernel : "";
   static const char *const beside[] = { "dot_do_o", "convert_dq", "combine", NULL },
                            *const others[]
-      = { "fmha_", "AttentionKernel", "flex_attention", "AttentionBackwardKernel", NULL };
+      = { "fmha_", "AttentionKernel", "flex_attention", "AttentionBackwardKernel", "FwdSm", "BwdSm", NULL };
   bool is_main = is_plan || (strstr (name, "flash_") && !has_word (name, beside)) || has_word (name, others);
   if (!is_main)
     return false;
@@ -389,12 +389,13 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
     uint32_t tokens = attentions[i].heads_first ? 2 : 1, heads = 3 - tokens;
     bool causal = is_causal (l);
     *ret = ls_kernel_attention ("attention", q.dtype, q.dims[0], q.dims[tokens], q.dims[heads], k.dims[heads],
-                                q.dims[3], causal, strstr (l->op, "backward") != NULL);
+                                q.dims[3], causal, first == 1 || strstr (l->op, "backward"));
     double ratio = q.dims[tokens] > 0 ? (double) k.dims[tokens] / (double) q.dims[tokens] : 1;
     ret->n = k.dims[tokens];
-    ret->attention = is_plan      ? LS_ATTENTION_KERNEL_CUDNN
-        : strstr (name, "flash_") ? LS_ATTENTION_KERNEL_FA2
-                                  : LS_ATTENTION_KERNEL_AUTO;
+    ret->attention = is_plan         ? LS_ATTENTION_KERNEL_CUDNN
+        : strstr (name, "FlashAttn") ? LS_ATTENTION_KERNEL_FA3
+        : strstr (name, "flash_")    ? LS_ATTENTION_KERNEL_FA2
+                                     : LS_ATTENTION_KERNEL_AUTO;
     ret->flops *= ratio;
     return true;
   }

@@ -32,9 +32,8 @@ static const struct {
     "[\"bf16[1024]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN, 1024 * 6.0, true },
   { "elementwise_kernel", "aten::mul", "[\"bf16[64,512]\",\"bf16[512]\"]", "[\"bf16[64,512]\"]",
     LS_KERNEL_ELEMENTWISE, LS_ACCESS_BCAST16, 2 * (2 * 64 * 512 + 512.0), true },
-  /* a stride of 0: there is a fourth of it */
   { "elementwise_kernel", "aten::copy_", "[\"bf16[2,4,8]\",\"bf16[2,4,8]:[8,0,1]\",false]",
-    "[\"bf16[2,4,8]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_STRIDED16, 2 * (64 + 16.0), true },
+    "[\"bf16[2,4,8]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_STRIDED16, 2 * (64 + 64 / 4.0), true },
   { "reduce_kernel", "aten::sum", "[\"bf16[8192,2048]\",[0],true]", "[\"bf16[1,2048]\"]", LS_KERNEL_REDUCTION,
     LS_ACCESS_COLRED, 2 * (8192 * 2048 + 2048.0), true },
   { "reduce_kernel", "aten::mean", "[\"fp32[16,4096]\",[-1],true]", "[\"fp32[16,1]\"]", LS_KERNEL_REDUCTION,
@@ -58,8 +57,7 @@ static const struct {
   { "triton_tem_fused_flex_attention_0", "triton_tem_fused_flex_attention_0",
     "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\"]", "[]", LS_KERNEL_ATTENTION_FWD,
     LS_ACCESS_NONE, 2 * 64 * 32 * 2 * 4.0, false },
-  /* of libraries: passes over what was allocated for it, which PyTorch does not see; nobody knows the
-   * second */
+  /* of libraries: passes over what was allocated for it; nobody knows the second */
   { "rmsnorm_bwd_tuned_kernel", "_LayerNormLinearBackward", "[\"bf16[64,512]\"]", "[]", LS_KERNEL_NORM,
     LS_ACCESS_TE_NORM_GRAD, 3 * 1000, true, 1000 },
   { "unheard_of", "MyFunction", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 2 * 1000,
@@ -137,17 +135,21 @@ attention_is_causal_where_it_says_so (void)
       "[\"bf16[1,64,2,32]\",\"bf16[1,64,2,32]\",\"bf16[1,64,2,32]\",null,null,null,1,true]", 2 },
     { "aten::_scaled_dot_product_flash_attention_backward",
       "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",null,true]", 5 },
+    { "flash_attn_3::bwd", "[null,\"bf16[1,64,2,32]\",\"bf16[1,64,2,32]\",null,true]", 5 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     cJSON *inputs = cJSON_Parse (cases[i].inputs);
     const LsCapturedLaunch launch
         = { .work = strstr (cases[i].op, "cudnn") ? LS_CAPTURED_PLAN : LS_CAPTURED_KERNEL,
-            .kernel = strstr (cases[i].op, "efficient") ? "fmha_cutlassF" : "flash_fwd_kernel",
+            .kernel = strstr (cases[i].op, "efficient") ? "fmha_cutlassF"
+                : strstr (cases[i].op, "_3::")          ? "flash::FlashAttnBwdSm90"
+                                                        : "flash_fwd_kernel",
             .op = cases[i].op,
-            .inputs = inputs,
-            .share = 1 };
+            .share = 1,
+            .inputs = inputs };
     LsKernel k;
-    LS_CHECK (ls_captured_kernel (&launch, &k));
+    LS_CHECK (ls_captured_kernel (&launch, &k)
+              && (k.attention == LS_ATTENTION_KERNEL_FA3) == !strncmp (cases[i].op, "flash_attn_3", 12));
     ls_check_impl (fabs (k.flops - cases[i].flops * 64 * 64 * 2 * 32) < 0.5, __FILE__, __LINE__,
                    "case %u: %.0f FLOPs", i, k.flops);
     cJSON_Delete (inputs);

@@ -66,7 +66,7 @@ def _new_process_group_helper(group_size, group_rank, global_ranks_in_group, bac
 def init_process_group():
     global _store
     _store, rank, world = next(rendezvous("env://"))
-    _new_process_group_helper(world, rank, [], "nccl", _store, "0")
+    return _new_process_group_helper(world, rank, [], "nccl", _store, "0")
 
 
 def new_group(ranks, names=iter(range(1, 1000))):
