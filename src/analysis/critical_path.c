@@ -2,7 +2,6 @@
 
 #include <lockstep/error.h>
 #include <math.h>
-#include <string.h>
 
 #include "analysis/idle.h"
 #include "base/list.h"

@@ -3,7 +3,6 @@
 #include <lockstep/units.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"

@@ -12,7 +12,6 @@
  *
  * Cost: switches with NICs * links, and a table of all pairs of these; hence the bounds. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/order.h"

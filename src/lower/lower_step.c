@@ -9,8 +9,6 @@
  * a barrier over the stages; optimizer; parameters gathered. */
 #include "lower/data/lower_dp.h"
 
-#include <string.h>
-
 #include "lower/layers/lower_layers.h"
 #include "lower/lower_build.h"
 #include "strategy/shard.h"

@@ -1,7 +1,6 @@
 #include "network/coll.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/handover.h"

@@ -1,6 +1,5 @@
 /* plan/plan_check.c — what must hold of a plan. The order of checks: bindings (roles, communicators, peers),
  * then each program by itself, then what ranks owe each other. Each step relies on those before it. */
-#include <string.h>
 
 #include <lockstep/error.h>
 

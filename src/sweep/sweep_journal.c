@@ -6,7 +6,6 @@
 #include "sweep/sweep_state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"

@@ -1,6 +1,5 @@
 /* sweep/sweep_rank.c — the best configurations of a sweep in words and figures, and where the
  * rule of thumb stands among them. */
-#include <string.h>
 
 #include "base/list.h"
 #include "base/order.h"

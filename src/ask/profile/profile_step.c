@@ -1,7 +1,5 @@
 #include "ask/profile/profile_step.h"
 
-#include <string.h>
-
 #include <lockstep/error.h>
 
 #include "base/list.h"

@@ -1,8 +1,6 @@
 /* data/jobs/read_optimizers.c — strategies/optimizers/ read. */
 #include "data/jobs/job_files.h"
 
-#include <string.h>
-
 #include "data/datadir.h"
 
 static const LsEnumName takes[]

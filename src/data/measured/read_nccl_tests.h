@@ -16,7 +16,6 @@
 #define LS_DATA_MEASURED_READ_NCCL_TESTS_H
 
 #include <glib.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/diag.h"

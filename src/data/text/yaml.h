@@ -18,7 +18,6 @@
 
 #include <cjson/cJSON.h>
 #include <glib.h>
-#include <stdbool.h>
 
 #include "base/diag.h"
 

@@ -1,7 +1,6 @@
 /* data/traces/chakra_write.c — plan -> a folder of Chakra traces. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <lockstep/error.h>
 

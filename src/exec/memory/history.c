@@ -1,7 +1,5 @@
 #include "exec/memory/history.h"
 
-#include <string.h>
-
 #include "base/order.h"
 #include "exec/memory/allocator.h"
 #include "exec/memory/memory_times.h"

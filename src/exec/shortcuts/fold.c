@@ -1,7 +1,6 @@
 #include "exec/shortcuts/fold.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/list.h"
 #include "base/order.h"

@@ -1,7 +1,6 @@
 /* exec/shortcuts/fold_quotient.c — the two refinements (fold_blocks.h). Of the first, hosts are the ranks,
  * bundles of several places the communicators, and places the resources; of the second, the ranks,
  * communicators and resources of one place of each class. */
-#include <string.h>
 
 #include "base/tally.h"
 #include "exec/extras.h"

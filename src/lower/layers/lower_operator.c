@@ -22,8 +22,6 @@
  * and the collectives that each needs; nothing of I then runs beside the GEMMs of W. */
 #include "lower/data/lower_dp.h"
 
-#include <string.h>
-
 #include "lower/layers/lower_layers.h"
 #include "strategy/shard.h"
 

@@ -1,7 +1,6 @@
 #include "show/draw/drawing.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "data/text/write_file.h"

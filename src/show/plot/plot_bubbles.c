@@ -3,7 +3,6 @@
 #include "show/plot/plots.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include <lockstep/error.h>
 
