@@ -35,7 +35,15 @@ ls_job_result_free (LsJobResult *r)
   g_free (r->trace);
   g_free (r->trace_source);
   g_free (r->measured_on);
+  ls_software_clear (r->software);
+  g_free (r->software);
   g_free (r);
+}
+
+const LsSoftwareSpec *
+ls_job_software (const LsJobSpec *spec, const LsJobResult *r)
+{
+  return spec->software || !r ? spec->software : r->software;
 }
 
 double
@@ -423,7 +431,7 @@ static void
 add_headroom (const LsJobSpec *spec, LsJobResult *r)
 {
   LsReport *report = &r->report;
-  ls_headroom_of (&spec->headroom, spec->program, spec->software, r->strategy.dp_kind, r->hardware,
+  ls_headroom_of (&spec->headroom, spec->program, ls_job_software (spec, r), r->strategy.dp_kind, r->hardware,
                   &spec->options.memory, &report->headroom);
   if (report->headroom.is_asked)
     report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
@@ -550,6 +558,30 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
   r->trace_source = g_steal_pointer (&t->source);
 }
 
+/* Headroom and interval are as of the program that a trace names. */
+static void
+assume_software (const LsJobSpec *spec, LsJobResult *r)
+{
+  const char *name = r->strategy.program.software;
+  bool is_named = name && strcmp (name, LS_SOFTWARE_TEXTBOOK) != 0;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+  LsSoftwareSpec software;
+  if (is_named && ls_software_load (name, &software, unheard))
+    r->software = g_memdup2 (&software, sizeof software);
+  else if (is_named)
+    ls_note (
+        r->notes,
+        "software %s, which the trace names, is not at hand: headroom is as of %s, the interval as of what "
+        "reduces gradients so",
+        name, LS_SOFTWARE_TEXTBOOK);
+  const bool has_model = r->model.name != NULL;
+  if (!name && (has_model || !spec->headroom.is_set))
+    ls_assumptions_add (&r->assumptions, "software", g_strdup (LS_SOFTWARE_TEXTBOOK),
+                        has_model ? "headroom and interval as of %s" : "headroom as of %s",
+                        "the trace says no program",
+                        has_model ? "lockstep trace export --software NAME" : "--headroom SIZE");
+}
+
 /* Of what a trace has times of, on whatever it is replayed. Kernels that were scaled are as somebody wants
  * them. */
 static void
@@ -605,16 +637,14 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
       || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)))
     return NULL;
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
+  r->notes = g_ptr_array_new_with_free_func (g_free);
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
-  else if (!spec->headroom.is_set)
-    ls_assumptions_add (&r->assumptions, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
-                        "the trace says no program", "--headroom SIZE");
+  assume_software (spec, r);
   ls_assumptions_add_times (&r->assumptions, spec, hardware, r->plan, r->plan->n_ranks);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   r->hardware = g_steal_pointer (&hardware);
-  r->notes = g_ptr_array_new_with_free_func (g_free);
   assume_measured (r);
   return g_steal_pointer (&r);
 }

@@ -141,6 +141,7 @@ typedef struct {
   char *measured_on;          /* of a trace: see LsTrace */
   double compute_scale;       /* of it, too */
   bool takes_dp;              /* likewise */
+  LsSoftwareSpec *software;   /* that a trace names; NULL: none, the textbook, or one that is not at hand */
   LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   GArray *assumptions;        /* LsAssumption (job/assumptions.h); NULL: of a trace, or it was lent */
@@ -160,6 +161,8 @@ void ls_job_result_free (LsJobResult *result); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobResult, ls_job_result_free)
 
 double ls_job_result_step_time_s (const LsJobResult *result);
+/* Who runs it: as the spec names it, or its trace; NULL: the textbook. result NULL: not simulated yet. */
+const LsSoftwareSpec *ls_job_software (const LsJobSpec *spec, const LsJobResult *result);
 /* As ls_mfu(); NAN: what is trained is not known. */
 double ls_job_result_mfu (const LsJobResult *result, bool is_causal);
 

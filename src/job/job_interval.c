@@ -14,20 +14,23 @@
 #define NAME_TEXTBOOK "residuals-textbook" /* the same runs, whatever their programs, simulated as textbook */
 
 static const char *
-usual_name (const LsJobSpec *spec)
+usual_name (const LsJobSpec *spec, const LsJobResult *r)
 {
-  const char *software = spec->software ? spec->software->name : spec->strategy.program.software;
+  const char *software = r ? r->strategy.program.software
+      : spec->software     ? spec->software->name
+                           : spec->strategy.program.software;
   return !software || strcmp (software, LS_SOFTWARE_TEXTBOOK) == 0 ? NAME_TEXTBOOK : NAME;
 }
 
 /* Without a name a missing file is no mistake: there is nothing to make an interval of. */
 gboolean
-ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error)
+ls_job_residuals_load (const LsJobSpec *spec, const LsJobResult *result, LsResiduals **ret_residuals,
+                       GError **error)
 {
   *ret_residuals = NULL;
   if (g_strcmp0 (spec->residuals, "none") == 0)
     return TRUE;
-  const char *name = spec->residuals ? spec->residuals : usual_name (spec);
+  const char *name = spec->residuals ? spec->residuals : usual_name (spec, result);
   if (!spec->residuals && !ls_residuals_exist (name)) {
     *ret_residuals = ls_residuals_new ();
     return TRUE;
@@ -279,8 +282,7 @@ static void
 lengthen_for_missing (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
 {
   guint at = 0;
-  for (const LsMissing *m;
-       (m = ls_job_missing (r->trace ? NULL : spec->software, &r->model, &r->strategy, &at));)
+  for (const LsMissing *m; (m = ls_job_missing (ls_job_software (spec, r), &r->model, &r->strategy, &at));)
     if (m->times > 1)
       ls_interval_lengthen (interval, m->times, m->what);
 }
@@ -327,11 +329,12 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   if (none)
     return;
   const char *architecture = ls_hardware_architecture (r->hardware);
-  const char *named = spec->software ? spec->software->runs_like : NULL;
-  const char *software = ls_softwares_runs_like (named, &r->strategy, architecture);
+  const LsSoftwareSpec *named = ls_job_software (spec, r);
+  const char *like = named ? named->runs_like : NULL,
+             *software = ls_softwares_runs_like (like, &r->strategy, architecture);
   LsIntervalJob job = { architecture, software, ls_job_result_mfu (r, false), { { 0 }, { 0 } } };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
-  find_published (residuals, &job, unlike_all (r), usual_name (spec), ret);
+  find_published (residuals, &job, unlike_all (r), usual_name (spec, r), ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
   if (ret->n_runs > 0)
     return;

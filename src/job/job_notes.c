@@ -150,7 +150,7 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
 {
   if (!r->model.name || r->trace)
     return;
-  const LsSoftwareSpec *program = spec->software;
+  const LsSoftwareSpec *program = ls_job_software (spec, r);
   note_what_it_cannot (spec, r);
   note_what_it_lacks (spec, r);
   ls_note_missing (program, &r->model, &r->strategy, r->report.needed_bytes, r->notes);
@@ -538,9 +538,9 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 {
   if (!r->model.name || !r->notes || r->trace)
     return;
-  note_built_in (spec->software, r);
+  note_built_in (ls_job_software (spec, r), r);
   note_attention (spec->said && g_hash_table_contains (spec->said, "attention_kernel"), r);
-  note_experts (spec->software, r);
+  note_experts (ls_job_software (spec, r), r);
   note_fetches (r);
   note_lone_products (r);
   note_scaled_experts (r);

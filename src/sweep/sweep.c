@@ -187,7 +187,7 @@ load (LsSweepRun *x, GError **error)
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   x->options = ls_job_spec_options (job);
   x->options.calls = x->calls = ls_known_calls_new ();
-  return ls_job_residuals_load (job, &x->residuals, error)
+  return ls_job_residuals_load (job, NULL, &x->residuals, error)
       && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
       && ls_hardware_check_allocator (&x->hardware->spec, &x->options.memory, error)
       && check_memory (&x->hardware->spec, error);
