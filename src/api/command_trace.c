@@ -62,7 +62,8 @@ replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
   answer->replayed = result->timeline->window_end - result->timeline->window_start;
   answer->cluster = g_strdup (result->cluster->spec.name);
   for (guint i = 0; result->notes && i < result->notes->len; i++)
-    g_ptr_array_add (answer->import->notes, g_strdup (result->notes->pdata[i]));
+    if (!g_ptr_array_find_with_equal_func (answer->import->notes, result->notes->pdata[i], g_str_equal, NULL))
+      g_ptr_array_add (answer->import->notes, g_strdup (result->notes->pdata[i]));
   return TRUE;
 }
 
@@ -106,6 +107,7 @@ write_folder (const char *folder, const char *name, const char *path, GError **e
   const LsTraceHead head = { .name = name,
                              .source = t->source,
                              .measured_on = t->measured_on,
+                             .assumes = t->assumes,
                              .compute_scale = t->compute_scale,
                              .model = t->has_model ? &t->model : NULL,
                              .strategy = t->has_model ? &t->strategy : NULL };

@@ -139,6 +139,7 @@ typedef struct {
   LsStrategy strategy;        /* resolved; without model only its degrees count */
   char *trace, *trace_source; /* name; NULL: not from a trace, or one that knows its model */
   char *measured_on;          /* of a trace: see LsTrace */
+  char *assumes;              /* of it, too */
   double compute_scale;       /* of it, too */
   bool takes_dp;              /* likewise */
   LsSoftwareSpec *software;   /* that a trace names; NULL: none, the textbook, or one that is not at hand */

@@ -131,6 +131,7 @@ export_begin (const LsJobSpec *spec, const char *name, Export *e, GError **error
     .name = name,
     .source = e->source,
     .measured_on = r->measured_on,
+    .assumes = r->assumes,
     .compute_scale = r->compute_scale,
     .mesh = &e->mesh,
     .model = has_model ? &r->model : NULL,

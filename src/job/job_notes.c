@@ -619,7 +619,14 @@ ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
 void
 ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *r)
 {
-  if (r->hardware->calibration_of)
+  bool has_kernels = ls_plan_has_ops (r->plan, LS_TAKES_GPU, false),
+       has_messages = r->plan->n_ranks > 1 && ls_plan_has_ops (r->plan, LS_TAKES_NETWORK, false);
+  if (spec->gpu_calibration && !has_kernels)
+    ls_note (r->notes, "--gpu-calibration %s has no effect here: all kernels take the times of the trace",
+             spec->gpu_calibration);
+  if (spec->nccl && !has_messages)
+    ls_note (r->notes, "--nccl %s has no effect here: no message takes a time of the network", spec->nccl);
+  if (r->hardware->calibration_of && has_kernels)
     ls_note (r->notes,
              "--gpu-calibration %s is of kernels on %s; on %s they take as large a "
              "share of its peak rates here, which was not measured",
@@ -824,7 +831,9 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
     return;
   g_autofree char *said = ls_job_said_as (x->spec, f);
   bool is_host = strcmp (f->topic, "host") == 0;
-  const char *why = !said ? NULL : is_host ? ls_job_host_idle (x->job, f) : find_reason (x, f, value);
+  const char *why = !said || (x->spec->trace && !is_host) ? NULL
+      : is_host                                           ? ls_job_host_idle (x->job, f)
+                                                          : find_reason (x, f, value);
   if (why)
     ls_note (notes, "%s has no effect here: %s", said, why);
 }

@@ -243,7 +243,8 @@ ls_plan_has_ops (const LsPlan *plan, LsOpTakes takes, bool is_recorded)
   bool has_some = false;
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (const LsOp *op = plan->segments[s].ops; op < plan->segments[s].ops + plan->segments[s].n_ops; op++)
-      has_some |= ls_op_takes (op->kind, takes) && (op->recorded != LS_TIME_NEVER) == is_recorded;
+      has_some |= ls_op_takes (op->kind, takes) && (op->recorded != LS_TIME_NEVER) == is_recorded
+          && (takes != LS_TAKES_HOST || op->recorded > 0);
   return has_some;
 }
 

@@ -689,8 +689,6 @@ take (Importing *m, LsKineto *k, GError **error)
   Rank *r = rank_at (m->ranks, m->ranks->len - 1);
   if (!ls_measured_step_cut (r->k, m->spec->step, &r->cut, error))
     return FALSE;
-  for (guint i = 0; i < r->k->notes->len; i++)
-    g_ptr_array_add (m->import->notes, g_strdup (r->k->notes->pdata[i]));
   r->is_used = g_new0 (bool, k->groups->len + 1);
   for (guint i = 0; i < r->cut.chosen->len; i++) {
     const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, g_array_index (r->cut.chosen, guint, i));
@@ -766,8 +764,8 @@ source_of (const Importing *m, const LsPlan *plan)
       = m->ranks->len > 1 ? g_strdup_printf (" and of %u other ranks", m->ranks->len - 1) : g_strdup ("");
   return g_strdup_printf ("%s of the profile %s%s%s%s, which took %s%s%s%s%s%s%s", r->cut.what, file, others,
                           r->k->gpu ? " of " : "", r->k->gpu ? r->k->gpu : "", length,
-                          m->spec->as_measured ? "" : "; communication of ours", kept ? "; " : "",
-                          kept ? kept : "", kept ? " as measured" : "",
+                          ls_plan_has_ops (plan, LS_TAKES_NETWORK, false) ? "; communication of ours" : "",
+                          kept ? "; " : "", kept ? kept : "", kept ? " as measured" : "",
                           m->spec->changes.without_stalls ? ", without stalls" : "",
                           m->spec->changes.compute_scale != 1 ? ", kernels scaled" : "");
 }
@@ -784,9 +782,13 @@ write_text (Importing *m, GError **error)
   }
   const char *gpu = m->import->gpu = g_strdup (rank_at (m->ranks, 0)->k->gpu);
   g_autofree char *source = source_of (m, plan);
+  g_ptr_array_add (m->import->notes, NULL);
+  g_autofree char *assumes = g_strjoinv (" | ", (char **) m->import->notes->pdata);
+  g_ptr_array_set_size (m->import->notes, (int) m->import->notes->len - 1);
   const LsTraceHead head = { .name = m->spec->name,
                              .source = source,
                              .measured_on = gpu,
+                             .assumes = assumes,
                              .compute_scale = m->spec->changes.compute_scale,
                              .mesh = m->groups.has_mesh && !role_of ? &m->groups.mesh : NULL };
   m->import->text = ls_trace_format (plan, &head, error);
@@ -862,6 +864,18 @@ count (Importing *m)
   import->n_ranks = m->groups.n_ranks;
   import->has_mesh = m->groups.has_mesh && m->ranks->len == 1;
   import->mesh = m->groups.mesh;
+}
+
+static void
+note_step (Importing *m)
+{
+  const Rank *r = rank_at (m->ranks, 0);
+  const guint n = r->k->steps->len;
+  g_autofree char *of = n > 0
+      ? g_strdup_printf (", of %u steps in the profile%s", n, m->spec->step ? "" : ", the last whole one")
+      : g_strdup (", as the profile marks no steps");
+  ls_note (m->import->notes, "%s is replayed%s: lockstep trace import PROFILE --step %s for another",
+           r->cut.what, of, n > 0 ? "N" : "FROM:TO");
 }
 
 static void
@@ -964,14 +978,17 @@ import_all (Importing *m, LsKineto *loaded, GError **error)
     r->slot_of = slots_of (&m->groups, r->k);
     r->step = ls_profile_step_new (r->k, &r->cut, r->slot_of, m->spec->as_measured);
   }
-  if (!write_text (m, error))
-    return FALSE;
   count (m);
+  note_step (m);
   note_ranks (m);
   note_unknown (m);
   note_waits (m);
   note_unsteady (m);
   note_beside (m);
+  if (!write_text (m, error))
+    return FALSE;
+  for (guint i = 0; i < m->ranks->len; i++)
+    g_ptr_array_extend_and_steal (m->import->notes, g_ptr_array_ref (rank_at (m->ranks, i)->k->notes));
   return TRUE;
 }
 
