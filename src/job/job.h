@@ -213,17 +213,13 @@ LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, co
 void ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
                       LsHardware *ret_hardware);
 
-/* The plan of a job as a folder of Chakra traces (data/traces/traces.h), which says that name. */
-gboolean ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role, const char *folder,
-                                    GError **error);
-/* The same as a GOAL file (data/traces/traces.h). ret_note, newly allocated, says what it has instead of what
- * the language cannot say; NULL: nothing. */
-gboolean ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *path, char **ret_note,
-                                  GError **error);
-/* The same as the text of a trace file. Newly allocated. */
-char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);
+/* The plan of a job as a file or folder (data/traces/traces.h), which says that name. format: "lockstep", as
+ * NULL, "chakra", "chakra-roles" or "goal". notes (char *): also what it rests on that no replay says, and
+ * has instead of what the format cannot say. */
+gboolean ls_job_spec_export (const LsJobSpec *spec, const char *format, const char *name, const char *path,
+                             GPtrArray *notes, GError **error);
 /* Its kernels as a list to be timed (job/job_export.c). Newly allocated. */
-char *ls_job_spec_shapes (const LsJobSpec *spec, GError **error);
+char *ls_job_spec_shapes (const LsJobSpec *spec, GPtrArray *notes, GError **error);
 
 /* Loads model and cluster, and resolves and lowers the strategy, but does not run:
  * what `lockstep check` does with a strategy. */
