@@ -382,6 +382,7 @@ static GArray *
 take_open (const LsCase *c, GArray **rows)
 {
   GArray *open = g_steal_pointer (rows);
+  ls_assumptions_drop (open, ls_assumptions_of_memory);
   for (guint i = open ? open->len : 0; i-- > 0;) {
     LsAssumption *a = &g_array_index (open, LsAssumption, i);
     g_autofree char *option = a->instead;

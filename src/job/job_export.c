@@ -109,9 +109,7 @@ static char *
 whole_source_of (const LsJobSpec *spec, const LsJobResult *r, const char *command, const char *const *idle,
                  GPtrArray *notes)
 {
-  for (guint i = r->assumptions->len; i-- > 0;)
-    if (g_strv_contains (idle, g_array_index (r->assumptions, LsAssumption, i).key))
-      g_array_remove_index (r->assumptions, i);
+  ls_assumptions_drop (r->assumptions, idle);
   g_autofree char *rests = ls_assumptions_text (r->assumptions),
                   *job = r->model.name ? ls_job_command (spec, &r->model, &r->strategy) : NULL,
                   *trace = job ? NULL : source_of (r);
