@@ -14,17 +14,18 @@
 /* The kernels of a plan as a list to be timed (lockstep.shapes/1), which tools/kernelbench --shapes
  * reads. */
 
-/* The first op that runs it; NULL: none does. */
-static const LsOp *
-find_op (const LsPlan *plan, uint32_t kernel)
+/* [n_kernels] of each the first op that runs it, newly allocated; NULL: none does. */
+static const LsOp **
+first_ops (const LsPlan *plan)
 {
-  for (uint32_t s = 0; s < plan->n_segments; s++)
-    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
+  const LsOp **first = g_new0 (const LsOp *, plan->n_kernels + 1);
+  for (uint32_t s = plan->n_segments; s-- > 0;)
+    for (uint32_t i = plan->segments[s].n_ops; i-- > 0;) {
       const LsOp *op = &plan->segments[s].ops[i];
-      if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->kernel == kernel && op->recorded == LS_TIME_NEVER)
-        return op;
+      if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->recorded == LS_TIME_NEVER)
+        first[op->kernel] = op;
     }
-  return NULL;
+  return first;
 }
 
 static bool
@@ -32,15 +33,6 @@ is_same (const LsKernel *a, const LsKernel *b)
 {
   return strcmp (a->name, b->name) == 0 && a->kind == b->kind && a->dtype == b->dtype && a->m == b->m
       && a->n == b->n && a->k == b->k && a->batch == b->batch && a->bytes == b->bytes && a->flops == b->flops;
-}
-
-static bool
-is_written (const LsPlan *plan, uint32_t kernel)
-{
-  for (uint32_t i = 0; i < kernel; i++)
-    if (is_same (&plan->kernels[i], &plan->kernels[kernel]) && find_op (plan, i))
-      return true;
-  return false;
 }
 
 static void
@@ -80,10 +72,12 @@ shapes_to_json (const LsPlan *plan, const char *source)
   ls_json_out_open_as (&w, "shapes");
   ls_json_out_string (&w, "source", source);
   ls_json_out_begin_array (&w, "kernels");
-  for (uint32_t i = 0; i < plan->n_kernels; i++) {
-    const LsOp *op = find_op (plan, i);
-    if (op && !is_written (plan, i))
-      write_kernel (&w, &plan->kernels[i], op);
+  g_autofree const LsOp **first = first_ops (plan);
+  for (uint32_t i = 0, same = 0; i < plan->n_kernels; i++) {
+    for (same = 0; same < i && !(first[same] && is_same (&plan->kernels[same], &plan->kernels[i]));)
+      same++;
+    if (first[i] && same == i)
+      write_kernel (&w, &plan->kernels[i], first[i]);
   }
   ls_json_out_end_array (&w);
   return ls_json_out_close (&w);
@@ -136,6 +130,7 @@ typedef struct {
   LsTraceHead head;
   const char *path;
   GPtrArray *notes;
+  bool by_role; /* of a folder */
 } Export;
 
 static gboolean
@@ -158,17 +153,10 @@ times_of (const LsJobResult *r, GError **error)
 }
 
 static gboolean
-write_ranks (const Export *e, GError **error)
+write_chakra (const Export *e, GError **error)
 {
   g_autofree LsTime *times = times_of (e->job, error);
-  return times && ls_chakra_write (e->job->plan, &e->head, times, false, e->path, error);
-}
-
-static gboolean
-write_roles (const Export *e, GError **error)
-{
-  g_autofree LsTime *times = times_of (e->job, error);
-  return times && ls_chakra_write (e->job->plan, &e->head, times, true, e->path, error);
+  return times && ls_chakra_write (e->job->plan, &e->head, times, e->by_role, e->path, error);
 }
 
 static gboolean
@@ -191,10 +179,11 @@ write_goal (const Export *e, GError **error)
 static const struct {
   const char *name;
   gboolean (*write) (const Export *e, GError **error);
+  bool by_role;
 } formats[] = {
   { "lockstep", write_trace },
-  { "chakra", write_ranks },
-  { "chakra-roles", write_roles },
+  { "chakra", write_chakra },
+  { "chakra-roles", write_chakra, true },
   { "goal", write_goal },
 };
 
@@ -224,5 +213,5 @@ ls_job_spec_export (const LsJobSpec *spec, const char *format, const char *name,
     i++;
   if (!spec->trace || formats[i].write == write_goal) /* else a replay says the same */
     g_ptr_array_extend_and_steal (notes, g_steal_pointer (&r->notes));
-  return formats[i].write (&(const Export) { spec, r, head, path, notes }, error);
+  return formats[i].write (&(const Export) { spec, r, head, path, notes, formats[i].by_role }, error);
 }

@@ -206,14 +206,6 @@ note_recomputed_layers (LsJobResult *r)
              asked, most);
 }
 
-/* Of recomputation; part of ls_job_note_kernels(). */
-static void
-ls_job_note_recompute (LsJobResult *r)
-{
-  note_flash_run_again (r);
-  note_recomputed_layers (r);
-}
-
 #define LEAST_SHARE 0.01 /* of a step that is worth a line */
 
 /* In a whole backward the collective of an input gradient runs beside the GEMM of the weight gradient
@@ -353,20 +345,15 @@ ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across
     note_idle_nics (cluster, notes);
 }
 
-/* Of DeepSpeed and of whatever launches what the built-in kernels do not; on TPUs kernels are a roofline
- * anyway. */
-static bool
-is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
-{
-  return !ls_dp_traits (s->dp_kind)->is_megatron && !ls_cluster_traits (cluster)->runs_xla;
-}
-
-/* named: the program that the job names; NULL: none, and kernels are the textbook's. */
+/* named: the program that the job names; NULL: none, and kernels are the textbook's. Of DeepSpeed and of
+ * whatever launches what the built-in kernels do not; on TPUs kernels are a roofline anyway. */
 static void
 note_built_in (const LsSoftwareSpec *named, LsJobResult *r)
 {
-  bool is_program = named && strcmp (named->name, LS_SOFTWARE_TEXTBOOK) != 0;
-  if (!is_program || r->strategy.use.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
+  bool is_program = named && strcmp (named->name, LS_SOFTWARE_TEXTBOOK) != 0,
+       is_other
+      = !ls_dp_traits (r->strategy.dp_kind)->is_megatron && !ls_cluster_traits (&r->cluster->spec)->runs_xla;
+  if (!is_program || r->strategy.use.kernels || !is_other)
     return;
   ls_note (r->notes,
            "kernels are fused, as Megatron-Core and Transformer Engine launch them; "
@@ -548,7 +535,8 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_guessed_attention (r);
   note_fp8_attention (r);
   note_slow_fp8 (r);
-  ls_job_note_recompute (r);
+  note_flash_run_again (r);
+  note_recomputed_layers (r);
 }
 
 void

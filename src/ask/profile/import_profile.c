@@ -11,6 +11,7 @@
 
 #define MAX_RANKS  1048576 /* of a trace             */
 #define MAX_LISTED 65536   /* of ranks one by one    */
+#define MAX_STAGES 1024
 
 typedef struct {
   uint8_t slot; /* LsSlot */
@@ -72,10 +73,6 @@ op_at (const Program *p, guint i)
 }
 
 /* ---- the groups of its collectives ---- */
-
-#define MAX_STAGES 1024
-
-/* ---- what a group is ---- */
 
 /* Words of a description, as Megatron-LM, DeepSpeed and DeviceMesh write them, in small letters. */
 static const struct {
@@ -685,8 +682,7 @@ rank_clear (gpointer data)
 static gboolean
 take (Importing *m, LsKineto *k, GError **error)
 {
-  ls_list_add (m->ranks, &(Rank) { .k = k });
-  Rank *r = rank_at (m->ranks, m->ranks->len - 1);
+  Rank *r = ls_list_add (m->ranks, &(Rank) { .k = k });
   if (!ls_measured_step_cut (r->k, m->spec->step, &r->cut, error))
     return FALSE;
   r->is_used = g_new0 (bool, k->groups->len + 1);
@@ -874,8 +870,9 @@ note_step (Importing *m)
   g_autofree char *of = n > 0
       ? g_strdup_printf (", of %u steps in the profile%s", n, m->spec->step ? "" : ", the last whole one")
       : g_strdup (", as the profile marks no steps");
-  ls_note (m->import->notes, "%s is replayed%s: lockstep trace import PROFILE --step %s for another",
-           r->cut.what, of, n > 0 ? "N" : "FROM:TO");
+  ls_note (m->import->notes, "%s is replayed%s%s: lockstep trace import PROFILE --step %s for another",
+           r->cut.what, of, r->cut.is_open ? "; no next step, so it is assumed to end with its last op" : "",
+           n > 0 ? "N" : "FROM:TO");
 }
 
 static void
@@ -929,9 +926,6 @@ note_waits (Importing *m)
   if (step->n_shared > 0)
     ls_note (m->import->notes, "%u streams share one with others: a replay has %d", step->n_shared,
              LS_N_STREAMS);
-  if (rank_at (m->ranks, 0)->cut.is_open)
-    ls_note (m->import->notes, "%s has no next step: it is assumed to end with its last op",
-             rank_at (m->ranks, 0)->cut.what);
 }
 
 /* Whether the host is as far ahead of the GPU as the step ends as it was when it began. */
@@ -985,11 +979,10 @@ import_all (Importing *m, LsKineto *loaded, GError **error)
   note_waits (m);
   note_unsteady (m);
   note_beside (m);
-  if (!write_text (m, error))
-    return FALSE;
+  gboolean ok = write_text (m, error);
   for (guint i = 0; i < m->ranks->len; i++)
     g_ptr_array_extend_and_steal (m->import->notes, g_ptr_array_ref (rank_at (m->ranks, i)->k->notes));
-  return TRUE;
+  return ok;
 }
 
 LsProfileImport *

@@ -316,17 +316,13 @@ static void
 assume_step (LsReconcileReport *r, const LsReconcileSpec *spec)
 {
   GArray **rows = &r->job->assumptions;
-  const bool has_steps = r->trace->steps->len > 0;
-  ls_assumptions_add (rows, "step", g_strdup (r->step), spec->step ? NULL : "%s",
-                      spec->step      ? NULL
-                          : has_steps ? "the last whole one"
-                                      : "the profile marks no steps",
+  const bool has_steps = r->trace->steps->len > 0, says_rank = spec->rank >= 0;
+  const char *step = has_steps ? "the last whole one" : "the profile marks no steps",
+             *rank = r->trace->rank >= 0 ? "the profile's" : "by default";
+  ls_assumptions_add (rows, "step", g_strdup (r->step), spec->step ? NULL : "%s", spec->step ? NULL : step,
                       has_steps ? "--step N" : "--step FROM:TO");
-  ls_assumptions_add (rows, "rank", g_strdup_printf ("%u", r->rank), spec->rank >= 0 ? NULL : "rank %s",
-                      spec->rank >= 0           ? NULL
-                          : r->trace->rank >= 0 ? "the profile's"
-                                                : "by default",
-                      "--rank N");
+  ls_assumptions_add (rows, "rank", g_strdup_printf ("%u", r->rank), says_rank ? NULL : "rank %s",
+                      says_rank ? NULL : rank, "--rank N");
   ls_assumptions_drop (r->job->knobs, ls_assumptions_of_memory);
 }
 

@@ -445,7 +445,7 @@ trace_of (ChakraReading *all, uint32_t dp)
   }
   all->file.source
       = ls_printable (all->head[HEAD_SOURCE] ? all->head[HEAD_SOURCE] : "Chakra execution traces");
-  all->file.measured_on = ls_printable (all->head[HEAD_MEASURED_ON]);
+  all->file.measured_on = ls_printable (all->head[HEAD_GPU]);
   all->file.assumes = ls_printable (all->head[HEAD_ASSUMES]);
   all->file.compute_scale = all->head[HEAD_SCALE] ? g_ascii_strtod (all->head[HEAD_SCALE], NULL) : 1;
   bool has_work = all->head[HEAD_MODEL] && all->head[HEAD_STRATEGY];
