@@ -252,6 +252,15 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
 }
 
 void
+ls_job_tell_idle_memory (const LsRequest *r, LsAnswer *a)
+{
+  static const char *const keys[] = { "memory-clock", "memory-allocator" };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (ls_request_text (r, keys[i]))
+      ls_answer_note (a, "--%s has no effect here: it is of memory as run and memory show it", keys[i]);
+}
+
+void
 ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *what, LsAnswer *a)
 {
   g_autoptr (LsResiduals) residuals = NULL;
