@@ -21,7 +21,9 @@ list_shapes (const LsRequest *r, LsAnswer *a, GError **error)
       return ls_fail (error, LS_ERROR_USAGE, "--%s does not go with --list-shapes, which is of a job",
                       keys[i]);
   LsJobSpec spec;
-  char *text = ls_request_job (r, &spec, error) ? ls_job_spec_shapes (&spec, error) : NULL;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  char *text = ls_request_job (r, &spec, error) ? ls_job_spec_shapes (&spec, notes, error) : NULL;
+  ls_answer_note_all (a, notes);
   ls_job_spec_clear (&spec);
   if (text)
     ls_answer_take_text (a, text);

@@ -128,13 +128,6 @@ find_critical_path (LsJobAnswer *j, GError **error)
   return j->critical_path != NULL;
 }
 
-static gboolean
-find_sensitivity (LsJobAnswer *j, GError **error)
-{
-  j->sensitivity = ls_sensitivity_new (&j->spec, j->job, 0, error);
-  return j->sensitivity != NULL;
-}
-
 /* "each:gpu" is the word, with or without a share; newly allocated, "": none is near. */
 static char *
 fault_hint (const char *text)
@@ -275,7 +268,8 @@ find_more (LsJobAnswer *j, const LsRequest *r, const Variation *v, LsAnswer *a, 
 {
   const char *target = ls_request_text (r, "emit"), *faults = ls_request_text (r, "faults");
   return (!ls_request_is_on (r, "critical-path") || find_critical_path (j, error))
-      && (!ls_request_is_on (r, "sensitivity") || find_sensitivity (j, error))
+      && (!ls_request_is_on (r, "sensitivity")
+          || (j->sensitivity = ls_sensitivity_new (&j->spec, j->job, 0, error)))
       && (!faults || find_faults (j, r, faults, error))
       && (!ls_request_text (r, "ecmp-seeds") || find_ecmp (j, r, error))
       && (!ls_request_is_on (r, "what-if") || find_what_if (j, r, error))

@@ -62,7 +62,8 @@ replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
   answer->replayed = result->timeline->window_end - result->timeline->window_start;
   answer->cluster = g_strdup (result->cluster->spec.name);
   for (guint i = 0; result->notes && i < result->notes->len; i++)
-    g_ptr_array_add (answer->import->notes, g_strdup (result->notes->pdata[i]));
+    if (!g_ptr_array_find_with_equal_func (answer->import->notes, result->notes->pdata[i], g_str_equal, NULL))
+      g_ptr_array_add (answer->import->notes, g_strdup (result->notes->pdata[i]));
   return TRUE;
 }
 
@@ -106,6 +107,7 @@ write_folder (const char *folder, const char *name, const char *path, GError **e
   const LsTraceHead head = { .name = name,
                              .source = t->source,
                              .measured_on = t->measured_on,
+                             .assumes = t->assumes,
                              .compute_scale = t->compute_scale,
                              .model = t->has_model ? &t->model : NULL,
                              .strategy = t->has_model ? &t->strategy : NULL };
@@ -173,63 +175,15 @@ name_of (const char *path)
 /* --- export: the plan of a job ---------------------------------------------------------------------- */
 
 static gboolean
-export_ours (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
-{
-  g_autofree char *text = ls_job_spec_export (spec, name, error);
-  return text && ls_write_text (path, text, error);
-}
-
-static gboolean
-export_chakra (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
-{
-  return ls_job_spec_export_chakra (spec, name, false, path, error);
-}
-
-static gboolean
-export_chakra_roles (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
-{
-  return ls_job_spec_export_chakra (spec, name, true, path, error);
-}
-
-static gboolean
-export_goal (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error)
-{
-  g_autofree char *note = NULL;
-  gboolean ok = ls_job_spec_export_goal (spec, name, path, &note, error);
-  if (note)
-    ls_answer_note (a, "%s", note);
-  return ok;
-}
-
-static const struct {
-  const char *name;
-  gboolean (*write) (const LsJobSpec *spec, const char *name, const char *path, LsAnswer *a, GError **error);
-} formats[] = {
-  { "lockstep", export_ours },
-  { "chakra", export_chakra },
-  { "chakra-roles", export_chakra_roles },
-  { "goal", export_goal },
-};
-
-/* Of formats: those that ls_request_form() has accepted. */
-static guint
-find_format (const LsRequest *r)
-{
-  const char *name = ls_request_text (r, "format");
-  guint i = 0;
-  while (name && strcmp (formats[i].name, name) != 0)
-    i++;
-  return i;
-}
-
-static gboolean
 export_job (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  guint format = find_format (r);
   const char *path = ls_request_text (r, "output");
   g_autofree char *name = name_of (path);
   LsJobSpec spec;
-  gboolean ok = ls_request_job (r, &spec, error) && formats[format].write (&spec, name, path, a, error);
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  gboolean ok = ls_request_job (r, &spec, error)
+      && ls_job_spec_export (&spec, ls_request_text (r, "format"), name, path, notes, error);
+  ls_answer_note_all (a, notes);
   ls_job_spec_clear (&spec);
   if (ok)
     ls_answer_take_text (a, g_strdup (""));

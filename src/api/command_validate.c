@@ -3,6 +3,7 @@
 
 #include "api/answer.h"
 #include "api/commands.h"
+#include "api/job_answer.h"
 #include "api/request.h"
 #include "data/measured/read_cases.h"
 #include "data/text/write_file.h"
@@ -146,6 +147,7 @@ command_validate (const LsRequest *r, LsAnswer *a, GError **error)
     return TRUE;
   g_autoptr (GPtrArray) notes = ls_job_cases_notes (ls_validation_run_scores (made)->cases);
   ls_answer_note_all (a, notes);
+  ls_job_tell_idle_memory (r, a);
   ls_answer_write (a, r, "markdown", write_markdown);
   ls_answer_write (a, r, "chart", draw);
   ls_answer_write (a, r, "residuals", write_residuals);

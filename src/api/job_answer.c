@@ -253,10 +253,19 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
 }
 
 void
+ls_job_tell_idle_memory (const LsRequest *r, LsAnswer *a)
+{
+  static const char *const keys[] = { "memory-clock", "memory-allocator" };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (ls_request_text (r, keys[i]))
+      ls_answer_note (a, "--%s has no effect here: it is of memory as run and memory show it", keys[i]);
+}
+
+void
 ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *what, LsAnswer *a)
 {
   g_autoptr (LsResiduals) residuals = NULL;
-  if (!ls_job_residuals_load (spec, &residuals, NULL) || !residuals)
+  if (!ls_job_residuals_load (spec, r, &residuals, NULL) || !residuals)
     return;
   LsInterval interval;
   ls_job_interval (spec, r, residuals, &interval);
@@ -332,14 +341,15 @@ LsJobAnswer *
 ls_job_answer_new_of (const LsRequest *r, const char *from, LsAnswer *a, GError **error)
 {
   g_autoptr (LsJobAnswer) j = g_new0 (LsJobAnswer, 1);
-  g_autoptr (LsResiduals) residuals = NULL;
-  if (!ls_request_job_of (r, from, &j->spec, error) || !ls_job_residuals_load (&j->spec, &residuals, error))
+  g_autoptr (LsResiduals) residuals = NULL, its = NULL;
+  if (!ls_request_job_of (r, from, &j->spec, error)
+      || !ls_job_residuals_load (&j->spec, NULL, &residuals, error))
     return NULL;
   ls_job_tell_from (&j->spec, a);
   j->job = ls_job_spec_run (&j->spec, error);
-  if (!j->job)
+  if (!j->job || (j->spec.trace && !ls_job_residuals_load (&j->spec, j->job, &its, error)))
     return NULL;
-  explain (j, residuals);
+  explain (j, its ? its : residuals);
   note_result (j, a);
   return g_steal_pointer (&j);
 }

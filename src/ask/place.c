@@ -698,14 +698,6 @@ shares_init (Search *x)
     find_speeds (x, &chosen);
 }
 
-static void
-shares_clear (Search *x)
-{
-  g_free (x->stage_s);
-  for (int which = 0; which < N_SHARES; which++)
-    g_free (x->own[which]);
-}
-
 /* What a micro-batch takes at least on the slowest rank, newly allocated: of each stage, for a layer of it,
  * or of each replica. */
 static double *
@@ -910,7 +902,9 @@ ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProg
     continue;
   for (int which = 0; which < N_SHARES; which++)
     search_shares (&x, &best, which);
-  shares_clear (&x);
+  g_free (x.stage_s);
+  for (int which = 0; which < N_SHARES; which++)
+    g_free (x.own[which]);
   p->layers = shares_text (best.shares[LAYERS], x.n_parts[LAYERS]);
   p->counts = shares_text (best.shares[COUNTS], x.n_parts[COUNTS]);
   const LsRunOptions run = ls_job_spec_options (spec); /* as `run` simulates the whole job at its best */

@@ -20,13 +20,6 @@ usage_text (void)
   return g_string_free (text, FALSE);
 }
 
-static gboolean
-print_usage (GError **error)
-{
-  g_autofree char *text = usage_text ();
-  return cli_print (text, error);
-}
-
 static const char linked_with_gsl[]
     = "The sources are under Apache-2.0. This program is linked with the GNU Scientific Library\n"
       "and is, as a whole, under the GNU General Public License, version 3 or later.\n";
@@ -91,8 +84,10 @@ dispatch (int argc, char **argv, const LsCommand **ret_command, GError **error)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "no command given");
     return FALSE;
   }
-  if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0 || strcmp (name, "help") == 0)
-    return print_usage (error);
+  if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0 || strcmp (name, "help") == 0) {
+    g_autofree char *text = usage_text ();
+    return cli_print (text, error);
+  }
   if (strcmp (name, "--version") == 0)
     return print_version (error);
 

@@ -100,13 +100,6 @@ progress_show_best (double step_s, const char *what, gpointer data)
     fprintf (stderr, "\r\033[Kbest after %.1f s: a step of %s with %s\n", seconds, step, what);
 }
 
-static void
-progress_end (Progress *p)
-{
-  if (p->shown > p->started)
-    fputs ("\r\033[K", stderr);
-}
-
 /* --- while it runs -------------------------------------------------------------------------------- */
 
 static const int asking[] = { SIGINT, SIGTERM };
@@ -148,7 +141,8 @@ run (const LsCommand *command, LsRequest *request, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (asking); i++)
     if (signal (asking[i], SIG_DFL) == SIG_IGN)
       signal (asking[i], SIG_IGN);
-  progress_end (&progress);
+  if (progress.shown > progress.started)
+    fputs ("\r\033[K", stderr);
   return answer;
 }
 

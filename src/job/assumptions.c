@@ -749,6 +749,16 @@ ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given
                         "--segment N");
 }
 
+const char *const ls_assumptions_of_memory[] = { "memory_clock", "memory_allocator", NULL };
+
+void
+ls_assumptions_drop (GArray *all, const char *const *keys)
+{
+  for (guint i = all ? all->len : 0; i-- > 0;)
+    if (g_strv_contains (keys, g_array_index (all, LsAssumption, i).key))
+      g_array_remove_index (all, i);
+}
+
 static bool
 has_same (const GArray *all, const LsAssumption *a)
 {

@@ -57,6 +57,11 @@ void ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec);
  * new array. */
 void ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command);
 
+/* Takes rows with these keys away; those of memory make no difference where none is answered. all: NULL
+ * allowed. */
+void ls_assumptions_drop (GArray *all, const char *const *keys);
+extern const char *const ls_assumptions_of_memory[];
+
 /* Adds the rows of `own` that `other` has not, or otherwise; NULL: has none. *all NULL: a new array. */
 void ls_assumptions_add_beside (GArray **all, const GArray *own, const GArray *other);
 /* Takes rows away that `own` has not, or otherwise. *shared NULL: a new array of all of them. */

@@ -31,6 +31,14 @@ says (const char *theirs, const char *ours)
   return *ours && g_str_has_prefix (theirs, ours) && !g_ascii_isdigit (theirs[strlen (ours)]);
 }
 
+static bool
+says_any (char **driver, const char *ours)
+{
+  while (*driver && !says (*driver, ours))
+    driver++;
+  return *driver != NULL;
+}
+
 /* Letters of ours if the driver's name says all its words, else 0. "a100-80g": a100 and 80gb. Letters, as
  * "A10G" says "a10" too, and "a10g" is more of it. */
 static size_t
@@ -39,10 +47,7 @@ matching_letters (char **driver, const char *name)
   g_auto (GStrv) ours = words_of (name);
   size_t n = 0;
   for (char **word = ours; *word; word++) {
-    bool found = false;
-    for (char **d = driver; *d && !found; d++)
-      found = says (*d, *word);
-    if (!found)
+    if (!says_any (driver, *word))
       return 0;
     n += strlen (*word);
   }
@@ -72,13 +77,13 @@ bool
 ls_gpu_is_other (const char *driver_name, const char *name)
 {
   g_autofree char *called = ls_gpu_called (driver_name);
-  if (!called)
-    return false;
-  g_auto (GStrv) theirs = words_of (called), ours = words_of (name);
+  g_auto (GStrv) theirs = words_of (called ? called : driver_name), ours = words_of (name);
+  bool lacks_some = false, has_some = false;
   for (char **word = theirs; *word; word++)
-    if (!g_strv_contains ((const char *const *) ours, *word))
-      return true;
-  return false;
+    lacks_some |= !g_strv_contains ((const char *const *) ours, *word);
+  for (char **word = ours; *word; word++)
+    has_some |= says_any (theirs, *word);
+  return called ? lacks_some : !has_some;
 }
 
 /* A cluster as its file describes it, with what goes with its GPU: measured kernel efficiencies and

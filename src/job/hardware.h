@@ -101,8 +101,8 @@ gboolean ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, G
  * several. Newly allocated. */
 char *ls_gpu_called (const char *driver_name);
 
-/* Whether the driver's name contradicts that of our GPU: it is that of a file some of whose words ours
- * lacks. Not so "NVIDIA H100" and "my-h100". */
+/* Whether the driver's name contradicts that of our GPU: it is that of a file some of whose words ours lacks,
+ * or of none, or several, and says no word of ours. Not so "NVIDIA H100" and "my-h100". */
 bool ls_gpu_is_other (const char *driver_name, const char *name);
 
 /* --- clusters that rows name ------------------------------------------------------------------------- */

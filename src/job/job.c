@@ -35,7 +35,16 @@ ls_job_result_free (LsJobResult *r)
   g_free (r->trace);
   g_free (r->trace_source);
   g_free (r->measured_on);
+  g_free (r->assumes);
+  ls_software_clear (r->software);
+  g_free (r->software);
   g_free (r);
+}
+
+const LsSoftwareSpec *
+ls_job_software (const LsJobSpec *spec, const LsJobResult *r)
+{
+  return spec->software || !r ? spec->software : r->software;
 }
 
 double
@@ -423,7 +432,7 @@ static void
 add_headroom (const LsJobSpec *spec, LsJobResult *r)
 {
   LsReport *report = &r->report;
-  ls_headroom_of (&spec->headroom, spec->program, spec->software, r->strategy.dp_kind, r->hardware,
+  ls_headroom_of (&spec->headroom, spec->program, ls_job_software (spec, r), r->strategy.dp_kind, r->hardware,
                   &spec->options.memory, &report->headroom);
   if (report->headroom.is_asked)
     report->fits = ls_headroom_is_left (&report->headroom, report->needed_bytes, report->capacity_bytes);
@@ -541,6 +550,7 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
     if (said->launch.host[i] != LS_HOST_AUTO)
       r->strategy.launch.host[i] = said->launch.host[i];
   r->measured_on = g_steal_pointer (&t->measured_on);
+  r->assumes = g_steal_pointer (&t->assumes);
   r->compute_scale = t->compute_scale > 0 ? t->compute_scale : 1;
   r->takes_dp = t->takes_dp;
   if (t->has_model)
@@ -549,31 +559,75 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
   r->trace_source = g_steal_pointer (&t->source);
 }
 
+/* Headroom and interval are as of the program that a trace names. */
+static void
+assume_software (const LsJobSpec *spec, LsJobResult *r)
+{
+  const char *name = r->strategy.program.software;
+  bool is_named = name && strcmp (name, LS_SOFTWARE_TEXTBOOK) != 0;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
+  LsSoftwareSpec software;
+  if (is_named && ls_software_load (name, &software, unheard))
+    r->software = g_memdup2 (&software, sizeof software);
+  else if (is_named)
+    ls_note (
+        r->notes,
+        "software %s, which the trace names, is not at hand: headroom is as of %s, the interval as of what "
+        "reduces gradients so",
+        name, LS_SOFTWARE_TEXTBOOK);
+  const bool has_model = r->model.name != NULL;
+  if (!name && (has_model || !spec->headroom.is_set))
+    ls_assumptions_add (&r->assumptions, "software", g_strdup (LS_SOFTWARE_TEXTBOOK),
+                        has_model ? "headroom and interval as of %s" : "headroom as of %s",
+                        "the trace says no program",
+                        has_model ? "lockstep trace export --software NAME" : "--headroom SIZE");
+}
+
+/* What its import assumed, which is noted. */
+static void
+assume_import (LsJobResult *r)
+{
+  g_auto (GStrv) each = g_strsplit (r->assumes, " | ", -1);
+  for (char **line = each; *line; line++)
+    ls_note (r->notes, "%s", *line);
+  ls_assumptions_add (&r->assumptions, "import", g_strjoinv ("; ", each), NULL, "the trace's",
+                      "lockstep trace import PROFILE");
+}
+
 /* Of what a trace has times of, on whatever it is replayed. Kernels that were scaled are as somebody wants
  * them. */
 static void
 assume_measured (LsJobResult *r)
 {
   static const char in_file[] = "\"recorded\" in its file",
-                    import[] = "lockstep trace import --compute-scale FACTOR";
+                    in_any[] = "\"recorded\" or duration_micros in its file";
   const LsClusterSpec *c = &r->cluster->spec;
   const bool has_kernels = ls_plan_has_ops (r->plan, LS_TAKES_GPU, true), is_scaled = r->compute_scale != 1,
-             is_kept = has_kernels && !is_scaled;
-  const char *quote = r->measured_on ? "\"" : "";
+             is_kept = has_kernels && !is_scaled, has_ours = ls_plan_has_ops (r->plan, LS_TAKES_GPU, false);
+  const char *quote = r->measured_on ? "\"" : "", *kernels = has_ours ? "recorded kernels" : "kernels";
   g_autofree char *copies = ls_op_classes_recorded (r->plan),
                   *gpu = g_strdup (r->measured_on ? r->measured_on : "a GPU that it does not name");
   if (has_kernels)
     ls_assumptions_add (&r->assumptions, "kernels",
                         is_scaled ? g_strdup_printf ("%s, times %g", gpu, r->compute_scale) : g_strdup (gpu),
-                        "kernels as they ran on %s", "the trace's", import);
+                        has_ours ? "recorded kernels as they ran on %s" : "kernels as they ran on %s",
+                        "the trace's",
+                        r->assumes ? "lockstep trace import PROFILE --compute-scale FACTOR" : in_any);
+  if (ls_plan_has_ops (r->plan, LS_TAKES_HOST, true))
+    ls_assumptions_add (&r->assumptions, "host", g_strdup ("as measured"), "host %s", "the trace's",
+                        r->assumes ? "lockstep trace import PROFILE --without-stalls" : in_any);
   if (copies)
     ls_assumptions_add (&r->assumptions, "copies", g_strdup (copies), "%s as measured", "the trace's",
                         in_file);
   if ((is_kept || copies) && (!r->measured_on || ls_gpu_is_other (r->measured_on, c->gpu.name)))
     ls_note (r->notes, "warning: %s%s%s keep the times that they took on %s%s%s; %s of %s are %s%s",
-             is_kept ? "kernels" : "", is_kept && copies ? ", " : "", copies ? copies : "", quote, gpu, quote,
+             is_kept ? kernels : "", is_kept && copies ? ", " : "", copies ? copies : "", quote, gpu, quote,
              ls_cluster_chip_word (c, 2), c->name, c->gpu.name,
-             is_kept ? ": lockstep trace import --compute-scale FACTOR changes those of kernels" : "");
+             is_kept && r->assumes
+                 ? ": lockstep trace import PROFILE --compute-scale FACTOR changes those of kernels"
+                 : "");
+  if (r->assumes)
+    assume_import (r);
 }
 
 LsJobResult *
@@ -604,16 +658,15 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
       || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)))
     return NULL;
   r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
+  r->notes = g_ptr_array_new_with_free_func (g_free);
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
-  else if (!spec->headroom.is_set)
-    ls_assumptions_add (&r->assumptions, "software", g_strdup (LS_SOFTWARE_TEXTBOOK), "headroom as of %s",
-                        "the trace says no program", "--headroom SIZE");
+  assume_software (spec, r);
   ls_assumptions_add_times (&r->assumptions, spec, hardware, r->plan, r->plan->n_ranks);
   ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
+  ls_idle_notes (spec, r, hardware, r->notes);
   r->hardware = g_steal_pointer (&hardware);
-  r->notes = g_ptr_array_new_with_free_func (g_free);
   assume_measured (r);
   return g_steal_pointer (&r);
 }

@@ -135,8 +135,10 @@ typedef struct {
   LsStrategy strategy;        /* resolved; without model only its degrees count */
   char *trace, *trace_source; /* name; NULL: not from a trace, or one that knows its model */
   char *measured_on;          /* of a trace: see LsTrace */
+  char *assumes;              /* of it, too */
   double compute_scale;       /* of it, too */
   bool takes_dp;              /* likewise */
+  LsSoftwareSpec *software;   /* that a trace names; NULL: none, the textbook, or one that is not at hand */
   LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
   GArray *assumptions;        /* LsAssumption (job/assumptions.h); NULL: of a trace, or it was lent */
@@ -156,6 +158,8 @@ void ls_job_result_free (LsJobResult *result); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobResult, ls_job_result_free)
 
 double ls_job_result_step_time_s (const LsJobResult *result);
+/* Who runs it: as the spec names it, or its trace; NULL: the textbook. result NULL: not simulated yet. */
+const LsSoftwareSpec *ls_job_software (const LsJobSpec *spec, const LsJobResult *result);
 /* As ls_mfu(); NAN: what is trained is not known. */
 double ls_job_result_mfu (const LsJobResult *result, bool is_causal);
 
@@ -205,17 +209,13 @@ LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, co
 void ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOptions *options,
                       LsHardware *ret_hardware);
 
-/* The plan of a job as a folder of Chakra traces (data/traces/traces.h), which says that name. */
-gboolean ls_job_spec_export_chakra (const LsJobSpec *spec, const char *name, bool by_role, const char *folder,
-                                    GError **error);
-/* The same as a GOAL file (data/traces/traces.h). ret_note, newly allocated, says what it has instead of what
- * the language cannot say; NULL: nothing. */
-gboolean ls_job_spec_export_goal (const LsJobSpec *spec, const char *name, const char *path, char **ret_note,
-                                  GError **error);
-/* The same as the text of a trace file. Newly allocated. */
-char *ls_job_spec_export (const LsJobSpec *spec, const char *name, GError **error);
+/* The plan of a job as a file or folder (data/traces/traces.h), which says that name. format: "lockstep", as
+ * NULL, "chakra", "chakra-roles" or "goal". notes (char *): also what it rests on that no replay says, and
+ * has instead of what the format cannot say. */
+gboolean ls_job_spec_export (const LsJobSpec *spec, const char *format, const char *name, const char *path,
+                             GPtrArray *notes, GError **error);
 /* Its kernels as a list to be timed (job/job_export.c). Newly allocated. */
-char *ls_job_spec_shapes (const LsJobSpec *spec, GError **error);
+char *ls_job_spec_shapes (const LsJobSpec *spec, GPtrArray *notes, GError **error);
 
 /* Loads model and cluster, and resolves and lowers the strategy, but does not run:
  * what `lockstep check` does with a strategy. */

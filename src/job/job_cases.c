@@ -269,15 +269,6 @@ has_whole (const GPtrArray *cases)
   return false;
 }
 
-static void
-tell_wrong (const GPtrArray *cases, LsDiagList *diags)
-{
-  for (guint i = 0; i < cases->len; i++) {
-    const LsCase *c = cases->pdata[i];
-    ls_diag_add (diags, LS_ERROR_INPUT, c->source, 0, 0, NULL, NULL, NULL, "%s", c->wrong);
-  }
-}
-
 GPtrArray *
 ls_job_cases_load (const char *const *paths, const char *cluster, bool by_row, char **ret_sha256,
                    LsDiagList *diags)
@@ -287,7 +278,10 @@ ls_job_cases_load (const char *const *paths, const char *cluster, bool by_row, c
   for (; *paths; paths++)
     add_file (&l, *paths, diags);
   if (ls_diag_list_n (diags) == n && !has_whole (l.cases))
-    tell_wrong (l.cases, diags);
+    for (guint i = 0; i < l.cases->len; i++) {
+      const LsCase *c = l.cases->pdata[i];
+      ls_diag_add (diags, LS_ERROR_INPUT, c->source, 0, 0, NULL, NULL, NULL, "%s", c->wrong);
+    }
   bool ok = ls_diag_list_n (diags) == n;
   if (ok)
     *ret_sha256 = g_strdup (g_checksum_get_string (l.sum));
@@ -389,6 +383,7 @@ static GArray *
 take_open (const LsCase *c, GArray **rows)
 {
   GArray *open = g_steal_pointer (rows);
+  ls_assumptions_drop (open, ls_assumptions_of_memory);
   for (guint i = open ? open->len : 0; i-- > 0;) {
     LsAssumption *a = &g_array_index (open, LsAssumption, i);
     g_autofree char *option = a->instead;

@@ -14,20 +14,23 @@
 #define NAME_TEXTBOOK "residuals-textbook" /* the same runs, whatever their programs, simulated as textbook */
 
 static const char *
-usual_name (const LsJobSpec *spec)
+usual_name (const LsJobSpec *spec, const LsJobResult *r)
 {
-  const char *software = spec->software ? spec->software->name : spec->strategy.program.software;
+  const char *software = r ? r->strategy.program.software
+      : spec->software     ? spec->software->name
+                           : spec->strategy.program.software;
   return !software || strcmp (software, LS_SOFTWARE_TEXTBOOK) == 0 ? NAME_TEXTBOOK : NAME;
 }
 
 /* Without a name a missing file is no mistake: there is nothing to make an interval of. */
 gboolean
-ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error)
+ls_job_residuals_load (const LsJobSpec *spec, const LsJobResult *result, LsResiduals **ret_residuals,
+                       GError **error)
 {
   *ret_residuals = NULL;
   if (g_strcmp0 (spec->residuals, "none") == 0)
     return TRUE;
-  const char *name = spec->residuals ? spec->residuals : usual_name (spec);
+  const char *name = spec->residuals ? spec->residuals : usual_name (spec, result);
   if (!spec->residuals && !ls_residuals_exist (name)) {
     *ret_residuals = ls_residuals_new ();
     return TRUE;
@@ -114,43 +117,44 @@ why_none (const LsJobSpec *spec, const LsJobResult *r)
   return NULL;
 }
 
-/* What no published run has, and no aspect says; NULL: nothing. */
-static const char *
+/* What no published run has, and no aspect says, newly allocated; NULL: nothing. */
+static char *
 unlike_all (const LsJobResult *r)
 {
-  if (r->hardware->calibration_of)
-    return "none of the measured runs tells of kernels with the calibration of another GPU";
-  if (r->strategy.lora.rank > 0)
-    return "none of the measured runs has adapters on frozen weights";
-  if (r->strategy.layout.micro_batches_per_replica)
-    return "none of the measured runs has replicas with unequal numbers of micro-batches";
-  if (r->strategy.docs.lengths)
-    return "none of the measured runs has documents of known lengths in a sequence";
-  if (r->model.sides.encoder_layers > 0)
-    return "none of the measured runs has an encoder";
-  if (ls_model_is_compressed (&r->model) || ls_model_n_streams (&r->model) > 1)
-    return "none of the measured runs has attention to compressed keys or several residual streams";
-  if (r->model.moe.attention_experts > 0)
-    return "none of the measured runs has experts of attention";
-  if (r->model.layers.shared_blocks > 0)
-    return "none of the measured runs has blocks that layers share";
-  if (ls_model_has_beside (&r->model))
-    return "none of the measured runs has inputs of layers, shared keys and values, LAuReL or sparse MLPs";
-  if (r->model.attn.difference || r->model.attn.kv_conv + r->model.attn.qk_conv > 0)
-    return "none of the measured runs has differences of attention or convolutions of keys";
-  if (ls_model_has_lists (&r->model))
-    return "none of the measured runs has layers that differ in width one by one";
-  return r->model.mixer.kind != LS_MIXER_NONE ? "none of the measured runs has layers without attention"
-                                              : NULL;
+  const LsModel *m = &r->model;
+  const LsStrategy *s = &r->strategy;
+  const struct {
+    bool holds;
+    const char *what;
+  } rows[] = {
+    { r->hardware->calibration_of, "tells of kernels with the calibration of another GPU" },
+    { s->lora.rank > 0, "has adapters on frozen weights" },
+    { s->layout.micro_batches_per_replica, "has replicas with unequal numbers of micro-batches" },
+    { s->docs.lengths, "has documents of known lengths in a sequence" },
+    { m->sides.encoder_layers > 0, "has an encoder" },
+    { ls_model_is_compressed (m) || ls_model_n_streams (m) > 1,
+      "has attention to compressed keys or several residual streams" },
+    { m->moe.attention_experts > 0, "has experts of attention" },
+    { m->layers.shared_blocks > 0, "has blocks that layers share" },
+    { ls_model_has_beside (m), "has inputs of layers, shared keys and values, LAuReL or sparse MLPs" },
+    { m->attn.difference || m->attn.kv_conv + m->attn.qk_conv > 0,
+      "has differences of attention or convolutions of keys" },
+    { ls_model_has_lists (m), "has layers that differ in width one by one" },
+    { m->mixer.kind != LS_MIXER_NONE, "has layers without attention" },
+  };
+  guint i = 0;
+  while (i < G_N_ELEMENTS (rows) && !rows[i].holds)
+    i++;
+  return i < G_N_ELEMENTS (rows) ? g_strconcat ("none of the measured runs ", rows[i].what, NULL) : NULL;
 }
 
-/* By published runs. */
+/* By published runs. unlike: taken. */
 static void
-find_published (const LsResiduals *residuals, const LsIntervalJob *job, const char *unlike, const char *name,
+find_published (const LsResiduals *residuals, const LsIntervalJob *job, char *unlike, const char *name,
                 LsInterval *ret)
 {
   if (unlike)
-    *ret = (LsInterval) { .software = job->software, .none = g_strdup (unlike) };
+    *ret = (LsInterval) { .software = job->software, .none = unlike };
   else if (residuals->name)
     ls_interval_find (residuals, NULL, job, ret);
   else
@@ -279,8 +283,7 @@ static void
 lengthen_for_missing (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
 {
   guint at = 0;
-  for (const LsMissing *m;
-       (m = ls_job_missing (r->trace ? NULL : spec->software, &r->model, &r->strategy, &at));)
+  for (const LsMissing *m; (m = ls_job_missing (ls_job_software (spec, r), &r->model, &r->strategy, &at));)
     if (m->times > 1)
       ls_interval_lengthen (interval, m->times, m->what);
 }
@@ -327,11 +330,12 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   if (none)
     return;
   const char *architecture = ls_hardware_architecture (r->hardware);
-  const char *named = spec->software ? spec->software->runs_like : NULL;
-  const char *software = ls_softwares_runs_like (named, &r->strategy, architecture);
+  const LsSoftwareSpec *named = ls_job_software (spec, r);
+  const char *like = named ? named->runs_like : NULL,
+             *software = ls_softwares_runs_like (like, &r->strategy, architecture);
   LsIntervalJob job = { architecture, software, ls_job_result_mfu (r, false), { { 0 }, { 0 } } };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
-  find_published (residuals, &job, unlike_all (r), usual_name (spec), ret);
+  find_published (residuals, &job, unlike_all (r), usual_name (spec, r), ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
   if (ret->n_runs > 0)
     return;

@@ -7,9 +7,10 @@
 #include "job/hardware.h"
 #include "job/job.h"
 
-/* *ret_residuals: those of the spec; NULL if it wants none. LS_ERROR_INPUT: a file that is wrong, or
- * named and missing. */
-gboolean ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GError **error);
+/* *ret_residuals: those of the spec; NULL if it wants none. result: NULL where it is not simulated yet. Those
+ * of a trace follow from its program. LS_ERROR_INPUT: a file that is wrong, or named and missing. */
+gboolean ls_job_residuals_load (const LsJobSpec *spec, const LsJobResult *result, LsResiduals **ret_residuals,
+                                GError **error);
 
 /* What the job has that runs may not have, but for its architecture. */
 void ls_job_traits (const LsJobResult *result, const LsClusterSpec *cluster, LsTraits *ret_traits);

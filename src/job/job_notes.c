@@ -150,7 +150,7 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
 {
   if (!r->model.name || r->trace)
     return;
-  const LsSoftwareSpec *program = spec->software;
+  const LsSoftwareSpec *program = ls_job_software (spec, r);
   note_what_it_cannot (spec, r);
   note_what_it_lacks (spec, r);
   ls_note_missing (program, &r->model, &r->strategy, r->report.needed_bytes, r->notes);
@@ -331,20 +331,15 @@ ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across
     note_idle_nics (cluster, notes);
 }
 
-/* Of DeepSpeed and of whatever launches what the built-in kernels do not; on TPUs kernels are a roofline
- * anyway. */
-static bool
-is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
-{
-  return !ls_dp_traits (s->dp_kind)->is_megatron && !ls_cluster_traits (cluster)->runs_xla;
-}
-
-/* named: the program that the job names; NULL: none, and kernels are the textbook's. */
+/* named: the program that the job names; NULL: none, and kernels are the textbook's. Of DeepSpeed and of
+ * whatever launches what the built-in kernels do not; on TPUs kernels are a roofline anyway. */
 static void
 note_built_in (const LsSoftwareSpec *named, LsJobResult *r)
 {
-  bool is_program = named && strcmp (named->name, LS_SOFTWARE_TEXTBOOK) != 0;
-  if (!is_program || r->strategy.use.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
+  bool is_program = named && strcmp (named->name, LS_SOFTWARE_TEXTBOOK) != 0,
+       is_other
+      = !ls_dp_traits (r->strategy.dp_kind)->is_megatron && !ls_cluster_traits (&r->cluster->spec)->runs_xla;
+  if (!is_program || r->strategy.use.kernels || !is_other)
     return;
   ls_note (r->notes,
            "kernels are fused, as Megatron-Core and Transformer Engine launch them; "
@@ -490,9 +485,9 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 {
   if (!r->model.name || !r->notes || r->trace)
     return;
-  note_built_in (spec->software, r);
+  note_built_in (ls_job_software (spec, r), r);
   note_attention (spec->said && g_hash_table_contains (spec->said, "attention_kernel"), r);
-  note_experts (spec->software, r);
+  note_experts (ls_job_software (spec, r), r);
   note_lone_products (r);
   note_scaled_experts (r);
   note_mixer (r);
@@ -556,7 +551,14 @@ ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
 void
 ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *r)
 {
-  if (r->hardware->calibration_of)
+  bool has_kernels = ls_plan_has_ops (r->plan, LS_TAKES_GPU, false),
+       has_messages = r->plan->n_ranks > 1 && ls_plan_has_ops (r->plan, LS_TAKES_NETWORK, false);
+  if (spec->gpu_calibration && !has_kernels)
+    ls_note (r->notes, "--gpu-calibration %s has no effect here: all kernels take the times of the trace",
+             spec->gpu_calibration);
+  if (spec->nccl && !has_messages)
+    ls_note (r->notes, "--nccl %s has no effect here: no message takes a time of the network", spec->nccl);
+  if (r->hardware->calibration_of && has_kernels)
     ls_note (r->notes,
              "--gpu-calibration %s is of kernels on %s; on %s they take as large a "
              "share of its peak rates here, which was not measured",
@@ -761,7 +763,9 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
     return;
   g_autofree char *said = ls_job_said_as (x->spec, f);
   bool is_host = strcmp (f->topic, "host") == 0;
-  const char *why = !said ? NULL : is_host ? ls_job_host_idle (x->job, f) : find_reason (x, f, value);
+  const char *why = !said || (x->spec->trace && !is_host) ? NULL
+      : is_host                                           ? ls_job_host_idle (x->job, f)
+                                                          : find_reason (x, f, value);
   if (why)
     ls_note (notes, "%s has no effect here: %s", said, why);
 }

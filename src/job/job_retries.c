@@ -307,8 +307,8 @@ headroom_beside (const LsJobSpec *spec, const LsJobResult *r, LsHeadroom *ret_he
 {
   const LsHeadroomAsk nothing = { 0 };
   const LsMemoryOptions caching = { .allocator = LS_MEMORY_CACHING };
-  ls_headroom_of (&nothing, spec->program, spec->software, r->strategy.dp_kind, r->hardware, &caching,
-                  ret_headroom);
+  ls_headroom_of (&nothing, spec->program, ls_job_software (spec, r), r->strategy.dp_kind, r->hardware,
+                  &caching, ret_headroom);
 }
 
 /* NULL: nothing. */

@@ -243,7 +243,8 @@ ls_plan_has_ops (const LsPlan *plan, LsOpTakes takes, bool is_recorded)
   bool has_some = false;
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (const LsOp *op = plan->segments[s].ops; op < plan->segments[s].ops + plan->segments[s].n_ops; op++)
-      has_some |= ls_op_takes (op->kind, takes) && (op->recorded != LS_TIME_NEVER) == is_recorded;
+      has_some |= ls_op_takes (op->kind, takes) && (op->recorded != LS_TIME_NEVER) == is_recorded
+          && (takes != LS_TAKES_HOST || op->recorded > 0);
   return has_some;
 }
 
@@ -300,13 +301,6 @@ is_same_communicator (const LsPlan *a, const LsPlan *b, uint32_t comm)
   return is_same;
 }
 
-static bool
-is_same_binding (const LsPlan *a, const LsPlan *b, uint32_t rank)
-{
-  const LsBinding of_a = ls_plan_binding (a, rank), of_b = ls_plan_binding (b, rank);
-  return memcmp (&of_a, &of_b, sizeof of_a) == 0;
-}
-
 /* Of ranks of one mesh. */
 static bool
 have_same_roles (const LsPlan *a, const LsPlan *b)
@@ -330,8 +324,10 @@ ls_plan_has_same_ranks (const LsPlan *a, const LsPlan *b)
   bool is_same = a->n_ranks == b->n_ranks && a->n_comms == b->n_comms && ls_plan_has_same_gpus (a, b);
   if (!is_same || have_one_mesh (a, b))
     return is_same;
-  for (uint32_t r = 0; r < a->n_ranks && is_same; r++)
-    is_same = is_same_binding (a, b, r);
+  for (uint32_t r = 0; r < a->n_ranks && is_same; r++) {
+    const LsBinding of_a = ls_plan_binding (a, r), of_b = ls_plan_binding (b, r);
+    is_same = memcmp (&of_a, &of_b, sizeof of_a) == 0;
+  }
   for (uint32_t c = 0; c < a->n_comms && is_same; c++)
     is_same = is_same_communicator (a, b, c);
   return is_same;

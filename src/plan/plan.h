@@ -543,8 +543,8 @@ guint ls_name_hash (gconstpointer key);
 /* Ops that one step executes over all ranks. */
 uint64_t ls_plan_n_op_instances (const LsPlan *plan);
 
-/* Whether it has ops that take that (LsOpTakes) for a time that was measured, whatever they run on; not
- * is_recorded: for one that follows from what they run on. */
+/* Whether it has ops that take that (LsOpTakes) for a time that was measured, whatever they run on (of the
+ * host, beside what calls cost); not is_recorded: for one that follows from what they run on. */
 bool ls_plan_has_ops (const LsPlan *plan, LsOpTakes takes, bool is_recorded);
 
 /* [n_segments], newly allocated: how often a program runs each, from an instance on. */

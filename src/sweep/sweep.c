@@ -187,7 +187,7 @@ load (LsSweepRun *x, GError **error)
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   x->options = ls_job_spec_options (job);
   x->options.calls = x->calls = ls_known_calls_new ();
-  return ls_job_residuals_load (job, &x->residuals, error)
+  return ls_job_residuals_load (job, NULL, &x->residuals, error)
       && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
       && ls_hardware_check_allocator (&x->hardware->spec, &x->options.memory, error)
       && check_memory (&x->hardware->spec, error);
@@ -303,15 +303,6 @@ find_bases (LsSweepRun *x)
   }
 }
 
-static void
-choose_price (LsSweepRun *x)
-{
-  x->price = ls_price_of_cluster (&x->spec->price, &x->hardware->spec);
-  x->report.usd_per_gpu_hour = x->price.usd_per_gpu_hour;
-  x->report.gpu_watts = x->price.gpu_watts;
-  x->report.pue = x->price.pue;
-}
-
 /* A front is of time and cost per token. */
 static gboolean
 find_objective (LsSweepRun *x, GError **error)
@@ -332,7 +323,10 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   g_autoptr (LsSweepRun) x = run_new (spec);
   if (!load (x, error) || !fill_space (x, error) || !ls_sweep_spec_check_charts (spec, error))
     return NULL;
-  choose_price (x);
+  x->price = ls_price_of_cluster (&x->spec->price, &x->hardware->spec);
+  x->report.usd_per_gpu_hour = x->price.usd_per_gpu_hour;
+  x->report.gpu_watts = x->price.gpu_watts;
+  x->report.pue = x->price.pue;
   if (!find_objective (x, error))
     return NULL;
   find_bases (x);

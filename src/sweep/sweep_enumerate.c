@@ -588,15 +588,6 @@ go_through (guint i, gpointer enumeration)
 
 /* --- what all found ----------------------------------------------------------------------------- */
 
-static void
-part_clear (Part *part)
-{
-  ls_bounds_free (part->bounds);
-  ls_layouts_free (part->layouts);
-  g_array_unref (part->candidates);
-  g_hash_table_unref (part->ideas);
-}
-
 /* In the numbers of all. */
 static void
 join_candidates (LsSweepRun *x, const Part *part)
@@ -724,7 +715,10 @@ sweep_enumerate (LsSweepRun *x, guint n_threads)
   ls_parallel (n_threads, n_threads, go_through, &e, NULL);
   for (guint i = 0; i < n_threads; i++) {
     join (x, &parts[i], &first_over_budget);
-    part_clear (&parts[i]);
+    ls_bounds_free (parts[i].bounds);
+    ls_layouts_free (parts[i].layouts);
+    g_array_unref (parts[i].candidates);
+    g_hash_table_unref (parts[i].ideas);
   }
   find_groups (x);
   x->n_to_do = x->candidates->len;

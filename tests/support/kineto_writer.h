@@ -98,7 +98,7 @@ kineto_head (GString *out, const KinetoForm *form)
   g_string_append (
       out,
       "\n  {\n    \"schemaVersion\": 1,\n    \"deviceProperties\": [\n    {\n"
-      "      \"id\": 0, \"name\": \"NVIDIA H100 80GB HBM3\", \"totalGlobalMem\": 84942979072,\n"
+      "      \"id\": 0, \"name\": \"NVIDIA flat 80GB HBM3\", \"totalGlobalMem\": 84942979072,\n"
       "      \"computeMajor\": 9, \"computeMinor\": 0,\n      \"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048,\n"
       "      \"regsPerBlock\": 65536, \"warpSize\": 32,\n      \"sharedMemPerBlock\": 49152, \"numSms\": 132\n    }\n    ],\n");
   g_string_append_printf (out,

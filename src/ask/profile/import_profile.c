@@ -11,6 +11,7 @@
 
 #define MAX_RANKS  1048576 /* of a trace             */
 #define MAX_LISTED 65536   /* of ranks one by one    */
+#define MAX_STAGES 1024
 
 typedef struct {
   uint8_t slot; /* LsSlot */
@@ -72,10 +73,6 @@ op_at (const Program *p, guint i)
 }
 
 /* ---- the groups of its collectives ---- */
-
-#define MAX_STAGES 1024
-
-/* ---- what a group is ---- */
 
 /* Words of a description, as Megatron-LM, DeepSpeed and DeviceMesh write them, in small letters. */
 static const struct {
@@ -685,12 +682,9 @@ rank_clear (gpointer data)
 static gboolean
 take (Importing *m, LsKineto *k, GError **error)
 {
-  ls_list_add (m->ranks, &(Rank) { .k = k });
-  Rank *r = rank_at (m->ranks, m->ranks->len - 1);
+  Rank *r = ls_list_add (m->ranks, &(Rank) { .k = k });
   if (!ls_measured_step_cut (r->k, m->spec->step, &r->cut, error))
     return FALSE;
-  for (guint i = 0; i < r->k->notes->len; i++)
-    g_ptr_array_add (m->import->notes, g_strdup (r->k->notes->pdata[i]));
   r->is_used = g_new0 (bool, k->groups->len + 1);
   for (guint i = 0; i < r->cut.chosen->len; i++) {
     const LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, g_array_index (r->cut.chosen, guint, i));
@@ -766,8 +760,8 @@ source_of (const Importing *m, const LsPlan *plan)
       = m->ranks->len > 1 ? g_strdup_printf (" and of %u other ranks", m->ranks->len - 1) : g_strdup ("");
   return g_strdup_printf ("%s of the profile %s%s%s%s, which took %s%s%s%s%s%s%s", r->cut.what, file, others,
                           r->k->gpu ? " of " : "", r->k->gpu ? r->k->gpu : "", length,
-                          m->spec->as_measured ? "" : "; communication of ours", kept ? "; " : "",
-                          kept ? kept : "", kept ? " as measured" : "",
+                          ls_plan_has_ops (plan, LS_TAKES_NETWORK, false) ? "; communication of ours" : "",
+                          kept ? "; " : "", kept ? kept : "", kept ? " as measured" : "",
                           m->spec->changes.without_stalls ? ", without stalls" : "",
                           m->spec->changes.compute_scale != 1 ? ", kernels scaled" : "");
 }
@@ -784,9 +778,13 @@ write_text (Importing *m, GError **error)
   }
   const char *gpu = m->import->gpu = g_strdup (rank_at (m->ranks, 0)->k->gpu);
   g_autofree char *source = source_of (m, plan);
+  g_ptr_array_add (m->import->notes, NULL);
+  g_autofree char *assumes = g_strjoinv (" | ", (char **) m->import->notes->pdata);
+  g_ptr_array_set_size (m->import->notes, (int) m->import->notes->len - 1);
   const LsTraceHead head = { .name = m->spec->name,
                              .source = source,
                              .measured_on = gpu,
+                             .assumes = assumes,
                              .compute_scale = m->spec->changes.compute_scale,
                              .mesh = m->groups.has_mesh && !role_of ? &m->groups.mesh : NULL };
   m->import->text = ls_trace_format (plan, &head, error);
@@ -865,6 +863,19 @@ count (Importing *m)
 }
 
 static void
+note_step (Importing *m)
+{
+  const Rank *r = rank_at (m->ranks, 0);
+  const guint n = r->k->steps->len;
+  g_autofree char *of = n > 0
+      ? g_strdup_printf (", of %u steps in the profile%s", n, m->spec->step ? "" : ", the last whole one")
+      : g_strdup (", as the profile marks no steps");
+  ls_note (m->import->notes, "%s is replayed%s%s: lockstep trace import PROFILE --step %s for another",
+           r->cut.what, of, r->cut.is_open ? "; no next step, so it is assumed to end with its last op" : "",
+           n > 0 ? "N" : "FROM:TO");
+}
+
+static void
 note_ranks (Importing *m)
 {
   uint32_t n = m->groups.n_ranks;
@@ -915,9 +926,6 @@ note_waits (Importing *m)
   if (step->n_shared > 0)
     ls_note (m->import->notes, "%u streams share one with others: a replay has %d", step->n_shared,
              LS_N_STREAMS);
-  if (rank_at (m->ranks, 0)->cut.is_open)
-    ls_note (m->import->notes, "%s has no next step: it is assumed to end with its last op",
-             rank_at (m->ranks, 0)->cut.what);
 }
 
 /* Whether the host is as far ahead of the GPU as the step ends as it was when it began. */
@@ -964,15 +972,17 @@ import_all (Importing *m, LsKineto *loaded, GError **error)
     r->slot_of = slots_of (&m->groups, r->k);
     r->step = ls_profile_step_new (r->k, &r->cut, r->slot_of, m->spec->as_measured);
   }
-  if (!write_text (m, error))
-    return FALSE;
   count (m);
+  note_step (m);
   note_ranks (m);
   note_unknown (m);
   note_waits (m);
   note_unsteady (m);
   note_beside (m);
-  return TRUE;
+  gboolean ok = write_text (m, error);
+  for (guint i = 0; i < m->ranks->len; i++)
+    g_ptr_array_extend_and_steal (m->import->notes, g_ptr_array_ref (rank_at (m->ranks, i)->k->notes));
+  return ok;
 }
 
 LsProfileImport *

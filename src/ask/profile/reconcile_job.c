@@ -8,6 +8,7 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
+#include "job/assumptions.h"
 #include "job/hardware.h"
 #include "lower/lower.h"
 
@@ -310,6 +311,21 @@ check_same_job (const LsReconcileReport *r, const LsReconcileSpec *spec, GError 
                   r->job->cluster->spec.gpu.name);
 }
 
+/* Which step and rank are compared is a row, as what the job rests on. */
+static void
+assume_step (LsReconcileReport *r, const LsReconcileSpec *spec)
+{
+  GArray **rows = &r->job->assumptions;
+  const bool has_steps = r->trace->steps->len > 0, says_rank = spec->rank >= 0;
+  const char *step = has_steps ? "the last whole one" : "the profile marks no steps",
+             *rank = r->trace->rank >= 0 ? "the profile's" : "by default";
+  ls_assumptions_add (rows, "step", g_strdup (r->step), spec->step ? NULL : "%s", spec->step ? NULL : step,
+                      has_steps ? "--step N" : "--step FROM:TO");
+  ls_assumptions_add (rows, "rank", g_strdup_printf ("%u", r->rank), says_rank ? NULL : "rank %s",
+                      says_rank ? NULL : rank, "--rank N");
+  ls_assumptions_drop (r->job->knobs, ls_assumptions_of_memory);
+}
+
 static gboolean
 reconcile (LsReconcileReport *r, const LsReconcileSpec *spec, GError **error)
 {
@@ -326,6 +342,7 @@ reconcile (LsReconcileReport *r, const LsReconcileSpec *spec, GError **error)
     return FALSE;
   find_software (r, spec);
   note_differences (r);
+  assume_step (r, spec);
   return TRUE;
 }
 

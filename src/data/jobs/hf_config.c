@@ -97,14 +97,6 @@ heads_of_widths (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields,
   return n == value->valuedouble ? 0 : n;
 }
 
-static void
-note_heads (const cJSON *value, uint32_t n, GPtrArray *notes)
-{
-  if (notes)
-    ls_note (notes, "%s: %u, as expand x hidden_size / head_dim says, not the class's %.0f", value->string, n,
-             value->valuedouble);
-}
-
 /* Adds to told (NULL allowed) what the file leaves out, but for what is off; the last of several counts. */
 static void
 tell_left_out (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *value,
@@ -129,7 +121,9 @@ read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cJSO
       tell_left_out (f, doc, fields, value, told);
       continue;
     }
-    note_heads (value, n, notes);
+    if (notes)
+      ls_note (notes, "%s: %u, as expand x hidden_size / head_dim says, not the class's %.0f", value->string,
+               n, value->valuedouble);
     cJSON_SetNumberValue (value, n);
   }
   return read_values (f, doc, fields, values, c, diags);

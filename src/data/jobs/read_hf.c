@@ -358,13 +358,6 @@ activation (const HfFamily *f, const HfConfig *c)
   return g_strcmp0 (c->activation, "relu2") == 0 ? LS_MLP_RELU2 : f->model.mlp;
 }
 
-static void
-set_biases (const HfFamily *f, const HfConfig *c, LsModel *m)
-{
-  m->linear_bias |= (c->bias && !f->qkv_bias_alone) || (c->attention_bias && c->mlp_bias);
-  m->attn.qkv_bias |= (c->attention_bias && !c->mlp_bias) || (c->bias && f->qkv_bias_alone);
-}
-
 /* modeling_lfm2.py of Transformers, Lfm2MLP: whole numbers after each step. */
 static uint32_t
 adjusted_width (const HfConfig *c, uint32_t ffn)
@@ -487,7 +480,8 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.attn.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->m.attn.rotary_dim;
   if (m.position != LS_POSITION_ROPE || m.attn.rotary_dim >= m.head_dim)
     m.attn.rotary_dim = 0;
-  set_biases (f, c, &m);
+  m.linear_bias |= (c->bias && !f->qkv_bias_alone) || (c->attention_bias && c->mlp_bias);
+  m.attn.qkv_bias |= (c->attention_bias && !c->mlp_bias) || (c->bias && f->qkv_bias_alone);
   hf_add_mixer (f, c, &m);
   add_decoder (f, c, &m);
   add_beside (c, &m);

@@ -216,13 +216,6 @@ name_called (const cJSON *entry, const char *bare)
   return called;
 }
 
-static bool
-is_config (const cJSON *entry)
-{
-  const cJSON *model = ls_json_at (entry, "model");
-  return ls_json_at (model, "model_type") != NULL;
-}
-
 /* The only entry whose bare name it is, of all or of those that are a config.json; NULL: none, or several. */
 static const cJSON *
 only_entry (const LsJsonDoc *doc, const char *bare, bool of_configs)
@@ -230,7 +223,8 @@ only_entry (const LsJsonDoc *doc, const char *bare, bool of_configs)
   const cJSON *entry, *found = NULL;
   guint n = 0;
   cJSON_ArrayForEach (entry, models_of (doc)) {
-    if ((of_configs && !is_config (entry)) || !name_called (entry, bare))
+    bool is_config = ls_json_at (ls_json_at (entry, "model"), "model_type") != NULL;
+    if ((of_configs && !is_config) || !name_called (entry, bare))
       continue;
     found = entry;
     n++;

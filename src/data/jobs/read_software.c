@@ -305,19 +305,12 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
     ls_ranges_clear (&s->ranges);
 }
 
-static void
-init (LsSoftwareSpec *s)
-{
-  *s = (LsSoftwareSpec) { .p2p_interleaved = LS_P2P_AUTO };
-  ls_strategy_init (&s->defaults);
-}
-
 static bool
 read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *base = ls_json_at (root, "based_on");
-  LsSoftwareSpec s;
-  init (&s);
+  LsSoftwareSpec s = { .p2p_interleaved = LS_P2P_AUTO };
+  ls_strategy_init (&s.defaults);
   if (cJSON_IsString (base) && !read_base (doc, n_bases, &s, diags))
     return false;
   forget_own (root, &s);

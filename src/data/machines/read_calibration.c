@@ -208,13 +208,6 @@ put_copy (LsCalibration *c)
   copy->is_fitted = true;
 }
 
-static void
-put_gap (LsCalibration *c, LsTime gap)
-{
-  for (int i = 0; i < LS_N_ACCESSES; i++)
-    c->access[i].launch = ls_around_launch (&c->around, c->access[i].launch, gap);
-}
-
 /* The file of that name; NULL: at the bandwidth. Its gap is 0 unless it says one. */
 static bool
 load_access (const char *name, LsAccessFile *ret_file, LsDiagList *diags)
@@ -241,7 +234,8 @@ ls_access_load (const char *name, LsCalibration *c, LsDiagList *diags)
     return false;
   memcpy (c->access, file.fit, sizeof file.fit);
   if (file.gap > 0 || !name)
-    put_gap (c, file.gap);
+    for (int i = 0; i < LS_N_ACCESSES; i++)
+      c->access[i].launch = ls_around_launch (&c->around, c->access[i].launch, file.gap);
   put_copy (c);
   ls_fields_clear (ls_access_fields, &file);
   return true;

@@ -87,12 +87,6 @@ give_name (Draft *d)
   return FALSE;
 }
 
-static void
-draft_clear (Draft *d)
-{
-  g_free (d->name);
-}
-
 /* stdio says that a write failed, and forgets why. Asked again, the system says so again. */
 static int
 why_it_failed (FILE *out)
@@ -143,7 +137,7 @@ write_beside (const char *path, LsWriteFunc write, void *data, GError **error)
     ok = io_error (path, errno, error);
   if (!ok && d.name)
     g_unlink (d.name);
-  draft_clear (&d);
+  g_free (d.name);
   return ok;
 }
 

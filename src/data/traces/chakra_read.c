@@ -119,7 +119,7 @@ static void
 take_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
 {
   static const char *const keys[N_HEAD_TEXTS]
-      = { "name", "source", "measured_on", "compute_scale", "model", "strategy" };
+      = { "name", "source", "measured_on", "assumes", "compute_scale", "model", "strategy" };
   for (int i = 0; i < N_HEAD_TEXTS; i++) {
     const char *text = head_text (head, keys[i]);
     cJSON *json = i >= HEAD_MODEL && text ? cJSON_ParseWithOpts (text, NULL, TRUE) : NULL;
@@ -445,7 +445,8 @@ trace_of (ChakraReading *all, uint32_t dp)
   }
   all->file.source
       = ls_printable (all->head[HEAD_SOURCE] ? all->head[HEAD_SOURCE] : "Chakra execution traces");
-  all->file.measured_on = ls_printable (all->head[HEAD_MEASURED_ON]);
+  all->file.measured_on = ls_printable (all->head[HEAD_GPU]);
+  all->file.assumes = ls_printable (all->head[HEAD_ASSUMES]);
   all->file.compute_scale = all->head[HEAD_SCALE] ? g_ascii_strtod (all->head[HEAD_SCALE], NULL) : 1;
   bool has_work = all->head[HEAD_MODEL] && all->head[HEAD_STRATEGY];
   g_autofree char *text = has_work

@@ -54,7 +54,7 @@ typedef struct {
   TraceCommunicator is; /* axis -1: not said */
 } ChakraGroup;
 
-enum { HEAD_NAME, HEAD_SOURCE, HEAD_MEASURED_ON, HEAD_SCALE, HEAD_MODEL, HEAD_STRATEGY, N_HEAD_TEXTS };
+enum { HEAD_NAME, HEAD_SOURCE, HEAD_GPU, HEAD_ASSUMES, HEAD_SCALE, HEAD_MODEL, HEAD_STRATEGY, N_HEAD_TEXTS };
 
 /* What the files say together. */
 typedef struct {

@@ -399,6 +399,8 @@ put_head (ChakraWriter *w)
   add_string (&w->attrs, "source", w->head->source);
   if (w->head->measured_on)
     add_string (&w->attrs, "measured_on", w->head->measured_on);
+  if (w->head->assumes)
+    add_string (&w->attrs, "assumes", w->head->assumes);
   g_autofree char *scale = g_strdup_printf ("%.17g", w->head->compute_scale);
   if (w->head->compute_scale > 0 && w->head->compute_scale != 1)
     add_string (&w->attrs, "compute_scale", scale);

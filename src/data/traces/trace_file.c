@@ -255,6 +255,7 @@ static const LsField rank_fields[] = {
 const LsField ls_trace_fields[] = {
   LS_FIELDS_HEADER (TraceFile),
   { "measured_on", LS_FIELD_STRING, offsetof (TraceFile, measured_on) },
+  { "assumes", LS_FIELD_STRING, offsetof (TraceFile, assumes) },
   { "compute_scale", LS_FIELD_DOUBLE, offsetof (TraceFile, compute_scale), .max = LS_TRACE_MAX_SCALE },
   { "model", LS_FIELD_IGNORED, .expected = "object" },
   { "strategy", LS_FIELD_IGNORED, .expected = "object" },
@@ -563,6 +564,8 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   if (!ls_trace_can_say (plan, error))
     return NULL;
   file.compute_scale = head->compute_scale > 0 ? head->compute_scale : 1;
+  file.measured_on = g_strdup (head->measured_on);
+  file.assumes = g_strdup (head->assumes);
   file.kernels = ls_trace_kernels_of (plan);
   file.segments = segments_of (plan, file.kernels, head->no_margins);
   file.roles = roles_of (plan);
@@ -580,8 +583,6 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   ls_json_out_open_as (&w, "trace");
   ls_json_out_string (&w, "name", head->name);
   ls_json_out_string (&w, "source", head->source);
-  if (head->measured_on)
-    ls_json_out_string (&w, "measured_on", head->measured_on);
   if (head->model) { /* it and the strategy are written by their own tables */
     write_object (&w, "model", ls_model_fields, head->model);
     write_object (&w, "strategy", ls_strategy_fields, head->strategy);

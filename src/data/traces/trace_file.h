@@ -69,7 +69,7 @@ typedef struct {
 } TraceRank;
 
 typedef struct {
-  char *name, *source, *measured_on;
+  char *name, *source, *measured_on, *assumes;
   double compute_scale;
   LsMesh mesh;
   GArray *slots;         /* int, LsSlot       */

@@ -48,6 +48,7 @@ ls_trace_free (LsTrace *trace)
   g_free (trace->name);
   g_free (trace->source);
   g_free (trace->measured_on);
+  g_free (trace->assumes);
   g_free (trace);
 }
 
@@ -783,6 +784,7 @@ read_file (TraceReading *r, TraceFile *file, uint32_t dp)
   t->name = g_strdup (file->name);
   t->source = g_strdup (file->source);
   t->measured_on = g_strdup (file->measured_on);
+  t->assumes = g_strdup (file->assumes);
   t->compute_scale = file->compute_scale;
   ls_fields_clear (ls_trace_fields, file);
   return r->ok ? g_steal_pointer (&t) : NULL;

@@ -26,6 +26,7 @@ typedef struct {
   char *name, *source;
   char *measured_on;    /* the GPU that kernels took their recorded times on; NULL: it does not say */
   double compute_scale; /* these are that many times what was recorded there */
+  char *assumes;        /* what its import from a profile assumed: "this | that"; NULL: it was not imported */
   LsPlan *plan;         /* checked by ls_plan_check()                                  */
   LsMesh mesh;          /* all degrees 0: the file lists its ranks                     */
   bool takes_dp;        /* whether it can be loaded with another dp */
@@ -46,11 +47,11 @@ LsTrace *ls_trace_read (const LsJsonDoc *doc, uint32_t dp, LsDiagList *diags);
 
 /* What a trace says besides its plan. */
 typedef struct {
-  const char *name, *source, *measured_on; /* the last may be NULL */
-  double compute_scale;                    /* 0: as 1 */
-  const LsMesh *mesh;                      /* by which ranks were bound; NULL or another: they are listed */
-  const LsModel *model;                    /* NULL: not known */
-  const LsStrategy *strategy;              /* resolved; NULL with model */
+  const char *name, *source, *measured_on, *assumes; /* the last two may be NULL */
+  double compute_scale;                              /* 0: as 1 */
+  const LsMesh *mesh;         /* by which ranks were bound; NULL or another: they are listed */
+  const LsModel *model;       /* NULL: not known */
+  const LsStrategy *strategy; /* resolved; NULL with model */
   /* Says nothing of LsOp.has_margin, and nothing of ranks: not to be read back, but to be compared. */
   bool no_margins, no_ranks;
 } LsTraceHead;

@@ -43,15 +43,6 @@ add_use (Way *way, uint32_t resource, double flows)
   way->uses[i].coef += coef;
 }
 
-static void
-make_room (Way *way, uint32_t n_uses)
-{
-  if (n_uses > way->max_uses) {
-    way->max_uses = n_uses;
-    way->uses = g_renew (LsFlowUse, way->uses, n_uses);
-  }
-}
-
 /* way: zeroed, or used before. */
 static void
 way_find (Way *way, const LsScript *script, uint32_t from, uint32_t to)
@@ -62,7 +53,10 @@ way_find (Way *way, const LsScript *script, uint32_t from, uint32_t to)
   for (uint32_t c = 0; c < ls_script_n_channels (script); c++) {
     double here = (double) ls_script_channel_flows (script, c) / (double) LS_COEF_ONE;
     ls_script_route_channel (script, from, to, c, &route);
-    make_room (way, way->n_uses + route.n_hops + 2);
+    if (way->n_uses + route.n_hops + 2 > way->max_uses) {
+      way->max_uses = way->n_uses + route.n_hops + 2;
+      way->uses = g_renew (LsFlowUse, way->uses, way->max_uses);
+    }
     for (uint32_t i = 0; i < route.n_hops; i++)
       add_use (way, route.hop[i].trunk, here * ((double) route.hop[i].share / LS_HOP_WHOLE));
   }

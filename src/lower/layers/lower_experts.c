@@ -332,14 +332,6 @@ cutter_new (Build *whole, LsActionType type)
   return x;
 }
 
-static void
-cutter_clear (Cutter *x)
-{
-  g_free (x->piece);
-  g_free (x->event);
-  g_free (x->place);
-}
-
 static GArray *
 cut_pass (Build *whole, LsActionType type, const char *name)
 {
@@ -356,7 +348,9 @@ cut_pass (Build *whole, LsActionType type, const char *name)
     Piece piece = { build_finish (&b, of), g_array_index (whole->cuts, PieceStart, k).kind };
     g_array_append_val (pieces, piece);
   }
-  cutter_clear (&x);
+  g_free (x.piece);
+  g_free (x.event);
+  g_free (x.place);
   return pieces;
 }
 

@@ -397,7 +397,7 @@ interval_of (const char *cluster, const char *residuals, const char *gpus, doubl
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
   g_autoptr (LsResiduals) published = NULL;
   LS_CHECK_NO_ERROR (error);
-  LS_CHECK (ls_job_residuals_load (&spec, &published, &error));
+  LS_CHECK (ls_job_residuals_load (&spec, NULL, &published, &error));
   LsInterval interval = { 0 };
   if (r && published)
     ls_job_interval (&spec, r, published, &interval);

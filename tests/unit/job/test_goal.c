@@ -209,9 +209,10 @@ check_job (const char *const knobs[MAX_KNOBS][2])
   for (int i = 0; i < MAX_KNOBS && knobs[i][0]; i++)
     LS_CHECK (ls_job_spec_set (&spec, knobs[i][0], knobs[i][1], diags));
   g_autoptr (GError) error = NULL;
-  g_autofree char *note = NULL, *folder = g_dir_make_tmp ("goal-XXXXXX", NULL),
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *folder = g_dir_make_tmp ("goal-XXXXXX", NULL),
                   *path = g_build_filename (folder, "job.goal", NULL);
-  gboolean ok = ls_job_spec_export_goal (&spec, "job", path, &note, &error);
+  gboolean ok = ls_job_spec_export (&spec, "goal", "job", path, notes, &error);
   LS_CHECK_NO_ERROR (error);
   g_autoptr (LsJobResult) r = ok ? ls_job_spec_prepare (&spec, &error) : NULL;
   if (r) {

@@ -107,7 +107,7 @@ contradictions (void)
   LS_CHECK (!ls_gpu_is_other ("NVIDIA H100 80GB HBM3", "h100"));
   LS_CHECK (!ls_gpu_is_other ("NVIDIA H100 80GB HBM3", "my-h100"));
   LS_CHECK (!ls_gpu_is_other ("NVIDIA H100", "h100-96g"));
-  LS_CHECK (!ls_gpu_is_other ("AMD Instinct MI400X", "h100")); /* nobody knows */
+  LS_CHECK (ls_gpu_is_other ("AMD Instinct MI400X", "h100") && !ls_gpu_is_other ("MI400X", "my-mi400x"));
   LS_CHECK (ls_gpu_is_other ("AMD Instinct MI300X", "h100"));
 }
 
