@@ -11,7 +11,8 @@
  *           </pci>
  *           <pci busid= class="0x020700" ..> <nic> <net name= dev= speed= ../> </nic> </pci>
  *
- * Attributes that NCCL has and we do not need, and unknown elements, are passed over.
+ * Attributes that NCCL has and we do not need, and unknown elements, are passed over; what could matter is
+ * kept by name.
  * The attribute x-gpu of <system> is ours: the accelerator's name in topologies/gpu. */
 
 #include <math.h>
@@ -20,6 +21,7 @@
 #include "base/order.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
+#include "data/text/override.h"
 #include "data/text/text_place.h"
 #include "data/text/read_file.h"
 
@@ -66,6 +68,7 @@ typedef struct {
   char *gpu;         /* x-gpu; NULL: not said */
   GArray *things;    /* Thing                 */
   GArray *nvlinks;   /* Nvlink                */
+  GString *unread;   /* "latency of <net>"    */
   const char *alike; /* what the text looks like, if not like a dump of NCCL; NULL: like nothing known */
   int line;          /* of the end of what the parser has seen */
   Frame stack[MAX_DEPTH];
@@ -103,13 +106,13 @@ typedef struct {
   const char *arch, *vendor, *link_speed, *tclass, *target, *version, *x_gpu;
 } Said;
 
-typedef enum { TEXT, NUMBER, BUSID } AttributeKind;
+typedef enum { TEXT, NUMBER, BUSID, UNREAD } AttributeKind;
 
 static const struct {
   const char *element, *name;
   AttributeKind kind;
   size_t offset;
-  uint64_t max; /* of a number */
+  uint64_t max; /* of a number; what needs no word where nobody reads it */
   bool is_required;
 } attributes[] = {
   { "system", "version", TEXT, offsetof (Said, version), .is_required = true },
@@ -130,6 +133,10 @@ static const struct {
   { "c2c", "count", NUMBER, offsetof (Said, count), 1024, .is_required = true },
   { "net", "speed", NUMBER, offsetof (Said, speed), 100000000 },
   { "net", "dev", NUMBER, offsetof (Said, dev), 65535 },
+  { "net", "latency", UNREAD, .max = 0 },
+  { "net", "gdr", UNREAD, .max = 1 },
+  { "net", "coll", UNREAD, .max = 0 },
+  { "gpu", "gdr", UNREAD, .max = 1 },
 };
 
 /* "0000:1b:00.0" or "00000000:1B:00.0". */
@@ -174,6 +181,15 @@ read_number (const Making *m, const char *element, const char *name, const char 
                    element, name, (guint64) max, text);
 }
 
+/* What NCCL heeds and nothing here does. text NULL: it has no such attribute. */
+static void
+keep_unread (const Making *m, guint i, const char *text)
+{
+  g_autofree char *name = g_strdup_printf ("%s of <%s>", attributes[i].name, attributes[i].element);
+  if (text && g_ascii_strtod (text, NULL) != (double) attributes[i].max && !strstr (m->unread->str, name))
+    g_string_append_printf (m->unread, "%s%s", m->unread->len > 0 ? ", " : "", name);
+}
+
 static bool
 read_attributes (const Making *m, const char *element, const char **names, const char **values, Said *said)
 {
@@ -187,6 +203,8 @@ read_attributes (const Making *m, const char *element, const char **names, const
       text = strcmp (names[k], attributes[i].name) == 0 ? values[k] : NULL;
     if (!text && attributes[i].is_required)
       ok = complain (m, m->line, NULL, "<%s>: missing attribute \"%s\"", element, attributes[i].name);
+    else if (attributes[i].kind == UNREAD)
+      keep_unread (m, i, text);
     else if (attributes[i].kind == BUSID)
       ok = read_busid (m, element, attributes[i].name, text, to);
     else if (attributes[i].kind == TEXT)
@@ -634,10 +652,13 @@ static bool
 load_gpu (Making *m, const char *named)
 {
   const char *name = named ? named : m->gpu ? m->gpu : m->tables.gpu;
-  g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
-  return path ? ls_data_file_load (&ls_gpu_file, path, &m->spec->gpu, m->diags)
-              : complain (m, 0, NULL, "%s", message);
+  g_autofree char *message = NULL, *bare = ls_override_bare (name),
+                  *path = ls_data_find (LS_DATA_GPUS, bare, &message);
+  if (!path)
+    return complain (m, 0, NULL, "%s", message);
+  bool ok = ls_data_file_load (&ls_gpu_file, name, &m->spec->gpu, m->diags);
+  m->spec->gpu.name = ok ? ls_override_name (m->spec->gpu.name, name) : NULL;
+  return ok;
 }
 
 static void
@@ -664,6 +685,7 @@ make (Making *m, const char *gpu)
       = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
   s->gpu_is_assumed = !gpu && !m->gpu;
   s->fabric_is_assumed = true;
+  s->unread = m->unread->len > 0 ? g_intern_string (m->unread->str) : NULL;
   s->n_nodes = 1;
   s->interior = LS_INTERIOR_LIST;
   s->list.vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
@@ -698,7 +720,10 @@ ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu
   LsClusterSpec spec = { 0 };
   g_autoptr (GArray) things = g_array_new (FALSE, FALSE, sizeof (Thing)),
                      nvlinks = g_array_new (FALSE, FALSE, sizeof (Nvlink));
-  Making m = { .path = path, .diags = diags, .things = things, .nvlinks = nvlinks, .spec = &spec };
+  g_autoptr (GString) unread = g_string_new (NULL);
+  Making m = {
+    .path = path, .diags = diags, .things = things, .nvlinks = nvlinks, .unread = unread, .spec = &spec
+  };
   bool ok = read_things (&m, text, n);
   g_autofree bool *is_used = m.is_used = g_new0 (bool, things->len + 1);
   g_autofree char **names = m.names = g_new0 (char *, things->len + 1);
