@@ -593,26 +593,21 @@ add_brief (GArray **all, const char *key, char *value, const char *words, const 
   g_array_index (*all, LsAssumption, (*all)->len - 1).says_instead = false;
 }
 
-#define ACCELERATORS_FILE "the accelerator's file"
-
-/* What to type for another value of a key, "gpu.reserved" and "SIZE". A file of NCCL takes changes of its
- * accelerator alone. */
-static char *
-change_of (const char *cluster, const LsClusterSpec *c, const char *path, const char *kind)
+char *
+ls_cluster_change (const char *cluster, const LsClusterSpec *c, const char *path, const char *kind)
 {
-  const bool is_nccl = c->fabric_is_assumed, is_of_gpu = g_str_has_prefix (path, "gpu.");
+  const bool is_nccl = c->fabric_is_assumed;
+  if (is_nccl && !g_str_has_prefix (path, "gpu."))
+    return g_strdup_printf ("\"%s\" of a cluster in JSON", path);
   const char *name = is_nccl ? c->gpu.name : ls_json_is_given (cluster) ? c->name : cluster;
   g_autofree char *change = g_strconcat (is_nccl ? path + strlen ("gpu.") : path, "=", kind, NULL),
                   *changed = ls_override_add (name, change);
-  if (is_nccl && !is_of_gpu)
-    return g_strdup_printf ("\"%s\" of a cluster in JSON", path);
   return is_nccl ? g_strdup_printf ("x-gpu=\"%s\" in its <system>", changed)
                  : g_strconcat ("--cluster ", changed, NULL);
 }
 
-/* What that name of the cluster changes itself. */
-static bool
-is_changed (const char *cluster, const LsClusterSpec *c, const char *path)
+bool
+ls_cluster_is_changed (const char *cluster, const LsClusterSpec *c, const char *path)
 {
   return c->fabric_is_assumed && g_str_has_prefix (path, "gpu.")
       ? ls_override_changes (c->gpu.name, path + strlen ("gpu."), "")
@@ -624,20 +619,22 @@ typedef struct {
   bool holds;
   const char *key, *path, *kind, *words; /* path, kind: as it is typed, "gpu.reserved" and "SIZE" */
   char *value;                           /* owned */
+  const char *option, *given;            /* which says another, and what it says; NULL: none does */
 } FileRow;
 
+/* Jobs that share a cluster have no options for it. */
 static void
 add_of_file (GArray **all, const LsJobSpec *spec, const LsClusterSpec *c, const FileRow *of, guint n)
 {
   for (guint i = 0; i < n; i++) {
-    g_autofree char *instead = change_of (spec->cluster, c, of[i].path, of[i].kind), *value = of[i].value;
-    bool is_given = is_changed (spec->cluster, c, of[i].path);
+    g_autofree char *change = ls_cluster_change (spec->cluster, c, of[i].path, of[i].kind),
+                    *value = of[i].value;
+    bool is_given = of[i].given || ls_cluster_is_changed (spec->cluster, c, of[i].path);
+    const char *file
+        = g_str_has_prefix (of[i].path, "gpu.") ? "the accelerator's file" : "the cluster's file";
     if (of[i].holds)
-      add_brief (all, of[i].key, g_steal_pointer (&value), of[i].words,
-                 is_given                                    ? NULL
-                     : g_str_has_prefix (of[i].path, "gpu.") ? ACCELERATORS_FILE
-                                                             : "the cluster's file",
-                 instead);
+      add_brief (all, of[i].key, g_steal_pointer (&value), of[i].words, is_given ? NULL : file,
+                 of[i].option && !spec->of_nodes ? of[i].option : change);
   }
 }
 
@@ -646,26 +643,19 @@ ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware 
                           uint32_t n_ranks)
 {
   const LsClusterSpec *c = &hardware->spec;
+  const char *kernels = hardware->calibration.name,
+             *messages = ls_cluster_traits (c)->has_nccl ? hardware->nccl.name : NULL;
   const bool has_kernels = !plan || ls_plan_has_ops (plan, LS_TAKES_GPU, false),
              has_messages = n_ranks > 1 && (!plan || ls_plan_has_ops (plan, LS_TAKES_NETWORK, false));
-  const FileRow clocks = { n_ranks > 1 && has_kernels && c->gpu.clock_spread > 0,
-                           "clock_spread",
-                           "gpu.clock_spread",
-                           "S",
-                           "clock spread %s",
-                           g_strdup_printf ("%g", c->gpu.clock_spread) };
-  g_autofree char *kernels = spec->of_nodes ? change_of (spec->cluster, c, "gpu.calibration", "NAME") : NULL,
-                  *messages = spec->of_nodes ? change_of (spec->cluster, c, "gpu.nccl", "NAME") : NULL;
-  if (hardware->calibration.name && has_kernels)
-    add_brief (all, "gpu_calibration", g_strdup (hardware->calibration.name), "times of kernels of %s",
-               spec->gpu_calibration || is_changed (spec->cluster, c, "gpu.calibration") ? NULL
-                                                                                         : ACCELERATORS_FILE,
-               kernels ? kernels : "--gpu-calibration NAME|FILE");
-  if (has_messages && hardware->nccl.name && ls_cluster_traits (c)->has_nccl)
-    add_brief (all, "nccl", g_strdup (hardware->nccl.name), "messages of %s",
-               spec->nccl || is_changed (spec->cluster, c, "gpu.nccl") ? NULL : ACCELERATORS_FILE,
-               messages ? messages : "--nccl NAME|FILE");
-  add_of_file (all, spec, c, &clocks, 1);
+  const FileRow of[] = {
+    { has_kernels && kernels, "gpu_calibration", "gpu.calibration", "NAME", "times of kernels of %s",
+      g_strdup (kernels), "--gpu-calibration NAME|FILE", spec->gpu_calibration },
+    { has_messages && messages, "nccl", "gpu.nccl", "NAME", "messages of %s", g_strdup (messages),
+      "--nccl NAME|FILE", spec->nccl },
+    { n_ranks > 1 && has_kernels && c->gpu.clock_spread > 0, "clock_spread", "gpu.clock_spread", "S",
+      "clock spread %s", g_strdup_printf ("%g", c->gpu.clock_spread) },
+  };
+  add_of_file (all, spec, c, of, G_N_ELEMENTS (of));
 }
 
 /* What else a cluster's file says that some jobs rest on. */
@@ -737,7 +727,7 @@ ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpe
 {
   static const char has_none[] = "NCCL's file has none", of_ecmp[] = "ways of ECMP by seed %s";
   const char *why_seed = c->network.seed > 0 ? "the cluster's file" : "by default";
-  g_autofree char *seed = change_of (cluster, c, "fabric.seed", "N");
+  g_autofree char *seed = ls_cluster_change (cluster, c, "fabric.seed", "N");
   if (c->gpu_is_assumed)
     ls_assumptions_add (all, "gpu", g_strdup (c->gpu.name), "accelerators %s", "by compute capability",
                         "x-gpu=\"NAME\" in its <system>");
@@ -752,7 +742,7 @@ ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpe
                         "a cluster in JSON");
   if (c->network.routing == LS_ROUTING_ECMP && has_fabric)
     ls_assumptions_add (all, "fabric_seed", g_strdup_printf ("%u", c->network.seed), of_ecmp,
-                        is_changed (cluster, c, "fabric.seed") ? NULL : why_seed, seed);
+                        ls_cluster_is_changed (cluster, c, "fabric.seed") ? NULL : why_seed, seed);
 }
 
 void
@@ -761,9 +751,10 @@ ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec
 {
   ls_assumptions_add_unsaid (all, cluster, c, c->n_nodes > 1);
   const bool is_flat = c->torus.n_axes == 2;
-  g_autofree char *changed_slice = change_of (cluster, c, "node.torus.slice", is_flat ? "[A,B]" : "[A,B,C]"),
-                  *changed_segment = change_of (cluster, c, "node.segment", "N"),
-                  *option = g_strconcat (command ? command : "", "--slice ", is_flat ? "AxB" : "AxBxC", NULL);
+  g_autofree char *changed_slice
+      = ls_cluster_change (cluster, c, "node.torus.slice", is_flat ? "[A,B]" : "[A,B,C]"),
+      *changed_segment = ls_cluster_change (cluster, c, "node.segment", "N"),
+      *option = g_strconcat (command ? command : "", "--slice ", is_flat ? "AxB" : "AxBxC", NULL);
   char *chips = is_given || c->torus.is_given ? NULL : ls_slice_text (c),
        *trays = is_given ? NULL : ls_segment_text (c);
   if (chips)
@@ -771,7 +762,7 @@ ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec
                         command ? option : changed_slice);
   if (trays)
     ls_assumptions_add (all, "segment", trays, command && !*command ? NULL : "%s",
-                        is_changed (cluster, c, "node.segment") ? NULL : "by the number of GPUs",
+                        ls_cluster_is_changed (cluster, c, "node.segment") ? NULL : "by the number of GPUs",
                         command ? "--segment N" : changed_segment);
 }
 
