@@ -674,22 +674,17 @@ row_on (const LsWhatIf *w, const char *cluster, bool are_advice)
   return NULL;
 }
 
-static void
-assume_price (double usd_per_gpu_hour, bool is_given, const char *words, const char *instead,
-              GArray **assumptions)
-{
-  const LsPrice price = { .usd_per_gpu_hour = usd_per_gpu_hour };
-  ls_price_assume_hour (&price, words, is_given ? NULL : "the accelerator's file", instead, assumptions);
-}
-
 void
 ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r)
 {
+  const char *file = "the accelerator's file";
   const LsClusterSpec *c = &r->cluster->spec;
   const GArray *successors = r->hardware->spec.successors;
   g_autofree char *own = ls_cluster_change (spec->cluster, c, "gpu.usd_per_hour", "USD");
-  assume_price (w->now.usd_per_gpu_hour, ls_cluster_is_changed (spec->cluster, c, "gpu.usd_per_hour"),
-                row_on (w, NULL, are_advice) ? "$%s for an hour of a GPU" : NULL, own, &r->assumptions);
+  ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = w->now.usd_per_gpu_hour },
+                        row_on (w, NULL, are_advice) ? "$%s for an hour of a GPU" : NULL,
+                        ls_cluster_is_changed (spec->cluster, c, "gpu.usd_per_hour") ? NULL : file, own,
+                        &r->assumptions);
   for (guint i = 0; successors && i < successors->len; i++) {
     const char *cluster = g_array_index (successors, char *, i);
     const LsWhatIfRow *row = row_on (w, cluster, are_advice);
@@ -698,8 +693,9 @@ ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_adv
                     *dearer = ls_override_add (cluster, "gpu.usd_per_hour=USD"),
                     *other = ls_cluster_change (spec->cluster, c, path, dearer);
     if (row)
-      assume_price (row->usd_per_gpu_hour, ls_override_changes (cluster, "gpu", "usd_per_hour="), words,
-                    other, &r->assumptions);
+      ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = row->usd_per_gpu_hour }, words,
+                            ls_override_changes (cluster, "gpu", "usd_per_hour=") ? NULL : file, other,
+                            &r->assumptions);
   }
 }
 

@@ -751,7 +751,7 @@ add_place (Sweep *x, const LsCluster *c, uint32_t n)
 {
   const bool is_given = x->spec->slice[0] > 0, is_slice = ls_cluster_traits (&c->spec)->is_slice;
   GArray **all = &x->run->table.assumptions;
-  g_autofree char *slice = is_given || c->spec.torus.is_given ? NULL : ls_slice_text (&c->spec);
+  g_autofree char *slice = c->spec.torus.is_given ? NULL : ls_slice_text (&c->spec);
   if (slice)
     g_string_append_printf (x->slices, "%s%s", x->slices->len > 0 ? ", " : "", slice);
   if (!x->run->table.is_scaling)
@@ -848,8 +848,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
       return FALSE;
   run->title = title_of (run);
   const LsCollectiveRow *last = &g_array_index (run->rows, LsCollectiveRow, run->rows->len - 1);
-  uint32_t n_gpus = last->n_ranks; /* the most */
-  bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
+  bool is_across = last->n_ranks > ls_cluster_taken (&hardware->spec); /* of the most */
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
   ls_cluster_doubts (&hardware->spec, run->notes);
   g_autoptr (GString) known = g_string_new (NULL);

@@ -44,6 +44,7 @@ typedef struct {
   double c2c;           /* bytes/s to the CPU; 0: none                            */
   double net;           /* bytes/s of the port                                    */
   double interconnect;  /* bytes/s from a CPU to another                         */
+  uint32_t unread;      /* as an element says it, of GPU and NET                 */
   const char *cpu_name; /* static, for people                                   */
 } Thing;
 
@@ -68,7 +69,6 @@ typedef struct {
   char *gpu;         /* x-gpu; NULL: not said */
   GArray *things;    /* Thing                 */
   GArray *nvlinks;   /* Nvlink                */
-  GString *unread;   /* "latency of <net>"    */
   const char *alike; /* what the text looks like, if not like a dump of NCCL; NULL: like nothing known */
   int line;          /* of the end of what the parser has seen */
   Frame stack[MAX_DEPTH];
@@ -104,6 +104,7 @@ thing_at (const Making *m, uint32_t i)
 typedef struct {
   uint64_t family, model, busid, width, sm, dev, count, bw, speed;
   const char *arch, *vendor, *link_speed, *tclass, *target, *version, *x_gpu;
+  uint32_t unread; /* bits: attributes that NCCL heeds and nothing here does */
 } Said;
 
 typedef enum { TEXT, NUMBER, BUSID, UNREAD } AttributeKind;
@@ -181,15 +182,6 @@ read_number (const Making *m, const char *element, const char *name, const char 
                    element, name, (guint64) max, text);
 }
 
-/* What NCCL heeds and nothing here does. text NULL: it has no such attribute. */
-static void
-keep_unread (const Making *m, guint i, const char *text)
-{
-  g_autofree char *name = g_strdup_printf ("%s of <%s>", attributes[i].name, attributes[i].element);
-  if (text && g_ascii_strtod (text, NULL) != (double) attributes[i].max && !strstr (m->unread->str, name))
-    g_string_append_printf (m->unread, "%s%s", m->unread->len > 0 ? ", " : "", name);
-}
-
 static bool
 read_attributes (const Making *m, const char *element, const char **names, const char **values, Said *said)
 {
@@ -204,7 +196,7 @@ read_attributes (const Making *m, const char *element, const char **names, const
     if (!text && attributes[i].is_required)
       ok = complain (m, m->line, NULL, "<%s>: missing attribute \"%s\"", element, attributes[i].name);
     else if (attributes[i].kind == UNREAD)
-      keep_unread (m, i, text);
+      said->unread |= (uint32_t) (text && g_ascii_strtod (text, NULL) != (double) attributes[i].max) << i;
     else if (attributes[i].kind == BUSID)
       ok = read_busid (m, element, attributes[i].name, text, to);
     else if (attributes[i].kind == TEXT)
@@ -301,6 +293,7 @@ start_gpu (Making *m, const Said *said, uint32_t *thing)
   gpu->kind = GPU;
   gpu->sm = (uint32_t) said->sm;
   gpu->dev = (uint32_t) said->dev;
+  gpu->unread = said->unread;
   gpu->line = m->line;
   return true;
 }
@@ -330,8 +323,12 @@ static bool
 start_net (Making *m, const Said *said, uint32_t *thing)
 {
   double speed = said->speed ? (double) said->speed : 10000;
-  *thing = add (
-      m, (Thing) { .kind = NET, .parent = *thing, .dev = (uint32_t) said->dev, .net = speed / 8000 * GB });
+  *thing = add (m,
+                (Thing) { .kind = NET,
+                          .parent = *thing,
+                          .dev = (uint32_t) said->dev,
+                          .net = speed / 8000 * GB,
+                          .unread = said->unread });
   return true;
 }
 
@@ -478,6 +475,21 @@ mark_used (Making *m)
     for (uint32_t up = i; is_end && up != NONE && !m->is_used[up]; up = thing_at (m, up)->parent)
       m->is_used[up] = true;
   }
+}
+
+/* Of what is used: "latency of <net>", interned; NULL: nothing. */
+static const char *
+unread_text (const Making *m)
+{
+  uint32_t bits = 0;
+  g_autoptr (GString) out = g_string_new (NULL);
+  for (guint i = 0; i < m->things->len; i++)
+    bits |= m->is_used[i] ? thing_at (m, i)->unread : 0;
+  for (guint i = 0; i < G_N_ELEMENTS (attributes); i++)
+    if (bits >> i & 1)
+      g_string_append_printf (out, "%s%s of <%s>", out->len > 0 ? ", " : "", attributes[i].name,
+                              attributes[i].element);
+  return out->len > 0 ? g_intern_string (out->str) : NULL;
 }
 
 /* A PCI device that holds one port and nothing else is that port. */
@@ -685,12 +697,12 @@ make (Making *m, const char *gpu)
       = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
   s->gpu_is_assumed = !gpu && !m->gpu;
   s->fabric_is_assumed = true;
-  s->unread = m->unread->len > 0 ? g_intern_string (m->unread->str) : NULL;
   s->n_nodes = 1;
   s->interior = LS_INTERIOR_LIST;
   s->list.vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
   s->list.links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
   mark_used (m);
+  s->unread = unread_text (m);
   merge_ports (m);
   s->gpus_per_node = add_vertices (m, GPU, LS_NODE_GPU, "gpu");
   add_vertices (m, CPU, LS_NODE_CPU, "cpu");
@@ -720,10 +732,7 @@ ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu
   LsClusterSpec spec = { 0 };
   g_autoptr (GArray) things = g_array_new (FALSE, FALSE, sizeof (Thing)),
                      nvlinks = g_array_new (FALSE, FALSE, sizeof (Nvlink));
-  g_autoptr (GString) unread = g_string_new (NULL);
-  Making m = {
-    .path = path, .diags = diags, .things = things, .nvlinks = nvlinks, .unread = unread, .spec = &spec
-  };
+  Making m = { .path = path, .diags = diags, .things = things, .nvlinks = nvlinks, .spec = &spec };
   bool ok = read_things (&m, text, n);
   g_autofree bool *is_used = m.is_used = g_new0 (bool, things->len + 1);
   g_autofree char **names = m.names = g_new0 (char *, things->len + 1);
