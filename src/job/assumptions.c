@@ -758,7 +758,10 @@ ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec
   char *chips = is_given || c->torus.is_given ? NULL : ls_slice_text (c),
        *trays = is_given ? NULL : ls_segment_text (c);
   if (chips)
-    ls_assumptions_add (all, "slice", chips, "a slice of %s", "by the number of chips",
+    ls_assumptions_add (all, "slice", chips, "a slice of %s",
+                        memcmp (c->torus.dims, c->torus.largest, sizeof c->torus.dims) == 0
+                            ? "the largest"
+                            : "by the number of chips",
                         command ? option : changed_slice);
   if (trays)
     ls_assumptions_add (all, "segment", trays, command && !*command ? NULL : "%s",

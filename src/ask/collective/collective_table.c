@@ -544,7 +544,8 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
       : g_strdup (h ? "the fastest" : "by the tables of each"),
                   *gpus = g_strdup_printf ("%u", last->n_ranks),
                   *nodes = g_strdup_printf ("%u", MAX (spec->gpus ? spec->n_nodes : 0, last->n_nodes)),
-                  *ctas = g_strdup_printf ("%u", spec->max_ctas);
+                  *ctas = g_strdup_printf ("%u", spec->max_ctas),
+                  *slice = h && !h->spec.torus.is_given ? ls_slice_text (&h->spec) : NULL;
   g_strchomp (tuner);
   const bool is_one = !spec->compare && !run->table.is_scaling, is_given = spec->protocol != LS_PROTOCOL_AUTO,
              has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
@@ -571,6 +572,8 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
     { is_one && !has_ends, "gpus", gpus, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
     { is_one && has_nccl, "nodes", nodes, has_ends ? "--nodes %s" : NULL, spec->n_nodes > 0 ? NULL : by_gpus,
       "--nodes N" },
+    { spec->compare, "slice", slice, "slices of %s", "the largest",
+      "node.torus.slice=[A,B] behind the cluster's name in FILE" },
     { true, "network", spec->network ? spec->network : "flow", "network %s",
       spec->network ? NULL : "by default", "--network KIND" },
     { true, "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
