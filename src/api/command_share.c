@@ -47,11 +47,8 @@ choose (const LsRequest *r, const char *key, const char *const *words, int *valu
       *value = i;
       return TRUE;
     }
-  if (!text)
-    return TRUE;
-  g_autofree char *all = g_strjoinv (", ", (char **) words),
-                  *why = g_strdup_printf ("--%s: expected one of %s; got \"%s\"", key, all, text);
-  return ls_request_refuse (why, error);
+  g_autofree char *flag = g_strconcat ("--", key, NULL);
+  return !text || ls_request_refuse_word (flag, words, text, error);
 }
 
 static gboolean

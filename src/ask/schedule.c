@@ -401,7 +401,8 @@ assume (const LsScheduleSpec *s, const LsSchedTimes *times, bool has_unit, const
     { true, "f_time", "F %s", "--f-time TIME", &s->f, c->f },
     { true, "b_time", b_words, is_split ? "--b-time TIME, of I alone with --w-time TIME" : "--b-time TIME",
       &s->b, s->w.is_given ? c->i : c->b },
-    { s->w.is_given, "w_time", "W %s", "--w-time TIME", &s->w, c->w },
+    { s->w.is_given || is_split, "w_time", s->w.is_given ? "W %s" : NULL,
+      s->w.is_given ? "--w-time TIME" : "--w-time TIME, with --b-time TIME of I alone", &s->w, c->w },
     { is_paired, "fb_time", "F with B %s", "--fb-time TIME", &s->fb, c->fb },
     { true, "comm_time", "between ranks %s", "--comm-time TIME", &s->comm, times->comm },
   };

@@ -9,7 +9,6 @@
 #include "base/order.h"
 #include "cluster/allocation.h"
 #include "data/jobs/read_jobs.h"
-#include "data/text/override.h"
 #include "job/assumptions.h"
 #include "job/job.h"
 
@@ -567,25 +566,35 @@ seconds (double ps)
   return ps / 1e12;
 }
 
-/* All but of what all jobs share, or has no effect here; of the machine, as the file of jobs says it. */
+/* What is typed of a job, as its file says it: "--set a=N" and "--a-b N" are its keys, "--cluster X" all
+ * jobs'. */
+static char *
+as_key (const char *typed)
+{
+  const bool is_set = g_str_has_prefix (typed, "--set "), is_option = g_str_has_prefix (typed, "--");
+  const char *key = typed + (is_set ? strlen ("--set ") : strlen ("--"));
+  if (!is_option)
+    return g_strdup (typed);
+  if (g_str_has_prefix (key, "cluster "))
+    return g_strdup_printf ("\"cluster\": \"%s\"", key + strlen ("cluster "));
+  const gsize n = strcspn (key, is_set ? "=" : " ");
+  g_autofree char *name = g_strdelimit (g_strndup (key, n), "-", '_');
+  return g_strdup_printf ("\"%s\": %s", name, key[n] ? key + n + 1 : "true");
+}
+
+/* All but of what all jobs share; NULL: has none. */
 static GArray *
-own_knobs (GArray *knobs, const char *cluster)
+own_rows (GArray *rows)
 {
   static const char *const shared[] = { "network", "steps", "memory_clock", "memory_allocator", NULL };
-  for (guint i = knobs ? knobs->len : 0; i-- > 0;) {
-    LsAssumption *a = &g_array_index (knobs, LsAssumption, i);
-    bool is_nccl = g_str_equal (a->key, "nccl"),
-         is_table = is_nccl || g_str_equal (a->key, "gpu_calibration");
-    g_autofree char *own = g_steal_pointer (&a->instead),
-                    *other = ls_override_add (cluster, is_nccl ? "gpu.nccl=NAME" : "gpu.calibration=NAME");
-    const char *changed = is_table             ? other
-        : g_str_has_prefix (own, "--cluster ") ? strchr (own, ' ') + 1
-                                               : NULL;
-    a->instead = changed ? g_strdup_printf ("\"cluster\": \"%s\"", changed) : g_steal_pointer (&own);
+  for (guint i = rows ? rows->len : 0; i-- > 0;) {
+    LsAssumption *a = &g_array_index (rows, LsAssumption, i);
+    g_autofree char *typed = a->instead;
+    a->instead = as_key (typed);
     if (g_strv_contains (shared, a->key))
-      g_array_remove_index (knobs, i);
+      g_array_remove_index (rows, i);
   }
-  return knobs ? g_array_ref (knobs) : NULL;
+  return rows ? g_array_ref (rows) : NULL;
 }
 
 static LsSharingJob
@@ -607,8 +616,8 @@ job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShar
     .longest_s = seconds ((double) shared->longest),
     .n_steps = shared->n_steps,
     .slowdown = shared->step_ps / alone->step_ps,
-    .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
-    .knobs = own_knobs (r->knobs, jobs->file.cluster),
+    .assumptions = own_rows (r->assumptions),
+    .knobs = own_rows (r->knobs),
   };
 }
 
@@ -748,6 +757,9 @@ fill (LsSharing *s, const SharedJobs *jobs, const SharedAsk *asks)
     s->traffic[i] = traffic_of (jobs, i, shared, s->arena);
   s->links = contested_links (jobs, asks, s->arena);
   note_periods (jobs, s);
+  const char *by = s->n_nodes == jobs->hardware->spec.n_nodes ? "the cluster's file" : "those that are named";
+  ls_assumptions_add (&s->assumptions, "nodes", g_strdup_printf ("%u", s->n_nodes), "a cluster of %s nodes",
+                      jobs->file.n_nodes > 0 ? NULL : by, "\"nodes\": N");
 }
 
 /* --- other starts ------------------------------------------------------------------------------ */

@@ -668,36 +668,30 @@ row_on (const LsWhatIf *w, const char *cluster, double least_gain, const guint *
   return NULL;
 }
 
-/* job: the job's cluster; cluster: whose price it is, the same or the one with that number among its
- * successors. */
-static void
-assume_price (double usd_per_gpu_hour, const char *job, const char *cluster, guint number, const char *words,
-              GArray **assumptions)
-{
-  const LsPrice price = { .usd_per_gpu_hour = usd_per_gpu_hour };
-  bool is_given = ls_override_changes (cluster, "gpu", "usd_per_hour=");
-  g_autofree char *dearer = ls_override_add (cluster, "gpu.usd_per_hour=USD"),
-                  *setting = g_strdup_printf ("successors.%u=%s", number, dearer),
-                  *other = ls_override_add (job, setting),
-                  *instead = g_strconcat ("--cluster ", cluster == job ? dearer : other, NULL);
-  ls_price_assume_hour (&price, words, is_given ? NULL : "the accelerator's file", instead, assumptions);
-}
-
 void
 ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
                           LsJobResult *r)
 {
-  const char *job = ls_json_is_given (spec->cluster) ? r->cluster->spec.name : spec->cluster;
+  const char *file = "the accelerator's file";
+  const LsClusterSpec *c = &r->cluster->spec;
   const GArray *successors = r->hardware->spec.successors;
-  assume_price (w->now.usd_per_gpu_hour, job, job, 0,
-                row_on (w, NULL, least_gain, most) ? "$%s for an hour of a GPU" : NULL, &r->assumptions);
+  g_autofree char *own = ls_cluster_change (spec->cluster, c, "gpu.usd_per_hour", "USD");
+  ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = w->now.usd_per_gpu_hour },
+                        row_on (w, NULL, least_gain, most) ? "$%s for an hour of a GPU" : NULL,
+                        ls_cluster_is_changed (spec->cluster, c, "gpu.usd_per_hour") ? NULL : file, own,
+                        &r->assumptions);
   for (guint i = 0; successors && i < successors->len; i++) {
     const char *cluster = g_array_index (successors, char *, i);
     const LsWhatIfRow *row = row_on (w, cluster, 0, NULL);
-    g_autofree char *bare = ls_override_bare (cluster), *words = g_strconcat ("$%s for one of ", bare, NULL);
+    g_autofree char *bare = ls_override_bare (cluster), *words = g_strconcat ("$%s for one of ", bare, NULL),
+                    *path = g_strdup_printf ("successors.%u", i),
+                    *dearer = ls_override_add (cluster, "gpu.usd_per_hour=USD"),
+                    *other = ls_cluster_change (spec->cluster, c, path, dearer);
     if (row)
-      assume_price (row->usd_per_gpu_hour, job, cluster, i,
-                    row_on (w, cluster, least_gain, most) ? words : NULL, &r->assumptions);
+      ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = row->usd_per_gpu_hour },
+                            row_on (w, cluster, least_gain, most) ? words : NULL,
+                            ls_override_changes (cluster, "gpu", "usd_per_hour=") ? NULL : file, other,
+                            &r->assumptions);
   }
 }
 

@@ -335,6 +335,7 @@ typedef struct LsClusterSpec {
   GArray *others;     /* LsOtherNodes; NULL: all nodes are alike   */
   LsFitted fitted;
   bool gpu_is_assumed, fabric_is_assumed; /* where its file has none: one of NCCL */
+  const char *unread;                     /* of such a file, interned: what has no effect; NULL: nothing */
 } LsClusterSpec;
 
 /* Links between accelerators alone; of PCIe and what stands for it; of CPUs, their memory and drives. */

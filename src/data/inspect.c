@@ -21,6 +21,9 @@ typedef char *(*Inspect) (const LsJsonDoc *doc, LsDiagList *diags);
 /* The same of what was read. */
 typedef char *(*Say) (const void *object);
 
+/* --- in words: inspect_text.txt --- */
+#include "data/inspect_text.h"
+
 static char *
 inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
 {
@@ -28,14 +31,9 @@ inspect_model (const LsJsonDoc *doc, LsDiagList *diags)
   LsModel m;
   if (!ls_model_read (doc, &m, notes, diags))
     return NULL;
-  GString *line = g_string_new (NULL);
-  g_string_append_printf (
-      line, "model, %.1f B parameters: %u layers, hidden %u, %u heads, vocabulary %u, sequence %u",
-      (double) ls_model_params (&m, m.vocab) / 1e9, m.n_layers, m.hidden, m.n_heads, m.vocab, m.seq);
-  for (guint i = 0; i < notes->len; i++)
-    g_string_append_printf (line, "\n  note: %s", (const char *) g_ptr_array_index (notes, i));
+  char *line = model_words (&m, notes);
   ls_model_clear (&m);
-  return g_string_free (line, FALSE);
+  return line;
 }
 
 static char *
@@ -75,41 +73,11 @@ can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
   return ok;
 }
 
-G_GNUC_PRINTF (2, 3)
-static char *
-with_doubts (const GPtrArray *doubts, const char *format, ...)
-{
-  GString *text = g_string_new (NULL);
-  va_list args;
-  va_start (args, format);
-  g_string_vprintf (text, format, args);
-  va_end (args);
-  for (guint i = 0; i < doubts->len; i++)
-    g_string_append_printf (text, "; warning: %s", (const char *) doubts->pdata[i]);
-  return g_string_free (text, FALSE);
-}
-
 /* Takes the spec. */
 static char *
 describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
 {
-  char *line = NULL;
-  if (can_build (path, spec, diags)) {
-    g_autofree char *rate = ls_format_rate (spec->nics.n * spec->nics.port.bandwidth_bytes_per_s);
-    double across = fmax (1, spec->network.oversubscription) * fmax (1, spec->network.spine_oversubscription);
-    g_autofree char *share
-        = across > 1 ? g_strdup_printf (", 1/%g of that across leaves", across) : g_strdup (""),
-        *network = g_strdup_printf ("network %s per node%s", rate, share);
-    g_autoptr (GString) others = g_string_new (NULL);
-    for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
-      g_string_append_printf (
-          others, ", nodes %s with %u x %s", g_array_index (spec->others, LsOtherNodes, k - 1).nodes,
-          ls_cluster_spec_of_kind (spec, k)->gpus_per_node, ls_cluster_spec_of_kind (spec, k)->gpu.name);
-    g_autoptr (GPtrArray) doubts = g_ptr_array_new_with_free_func (g_free);
-    ls_cluster_doubts (spec, doubts);
-    line = with_doubts (doubts, "cluster, %u x %s per node%s, %s", spec->gpus_per_node, spec->gpu.name,
-                        others->str, spec->nics.n > 0 ? network : "no network");
-  }
+  char *line = can_build (path, spec, diags) ? cluster_words (spec) : NULL;
   ls_cluster_spec_clear (spec);
   return line;
 }
@@ -131,73 +99,17 @@ inspect_nccl_topo (const char *path, LsDiagList *diags)
 }
 
 static char *
-say_gpu (const void *object)
-{
-  const LsGpu *gpu = object;
-  g_autofree char *peak
-      = ls_format_flops (MAX (gpu->peak_flops[LS_DTYPE_FP16], gpu->peak_flops[LS_DTYPE_BF16]));
-  g_autofree char *size = ls_format_bytes (gpu->hbm_bytes);
-  g_autofree char *rate = ls_format_rate (gpu->hbm_bytes_per_s);
-  g_autoptr (GPtrArray) doubts = g_ptr_array_new_with_free_func (g_free);
-  ls_gpu_doubts (gpu, doubts);
-  return with_doubts (doubts, "accelerator, %s in 16 bits, %s at %s", peak, size, rate);
-}
-
-static char *
-say_calibration (const void *calibration)
-{
-  guint n_fitted = 0;
-  for (int kind = 0; kind < LS_N_KERNEL_KINDS; kind++)
-    n_fitted += ((const LsCalibration *) calibration)->kind[kind].is_fitted;
-  return g_strdup_printf ("calibration, %u of %d kernel kinds fitted", n_fitted, LS_N_KERNEL_KINDS);
-}
-
-static char *
-say_access (const void *file)
-{
-  guint n_fitted = 0;
-  for (int kind = LS_ACCESS_NONE + 1; kind < LS_N_ACCESSES; kind++)
-    n_fitted += ((const LsAccessFile *) file)->fit[kind].is_fitted;
-  return g_strdup_printf ("access to memory, %u of %d kinds fitted", n_fitted, LS_N_ACCESSES - 1);
-}
-
-static char *
-say_nccl (const void *nccl)
-{
-  g_autofree char *rate = ls_format_rate (((const LsNccl *) nccl)->ring_bus_intra);
-  return g_strdup_printf ("NCCL, ring of %s inside a node", rate);
-}
-
-static char *
 inspect_placement (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsAllocation) a = ls_placement_read (doc, diags);
-  if (!a)
-    return NULL;
-  return g_strdup_printf ("placement of %u %s on nodes up to %u", a->n_seats,
-                          a->kind == LS_ALLOCATION_RANKS ? "ranks" : "nodes",
-                          ls_allocation_cluster_nodes (a) - 1);
-}
-
-static char *
-say_nccl_tables (const void *object)
-{
-  const LsNcclTables *tables = object;
-  g_autofree char *rate = ls_format_rate (tables->nvlink);
-  g_autofree char *of = tables->compute_capability > 0
-      ? g_strdup_printf ("NCCL, compute capability %u.x", tables->compute_capability)
-      : g_strdup ("RCCL");
-  return g_strdup_printf ("tables of %s, NVLink of %s", of, rate);
+  return a ? placement_words (a) : NULL;
 }
 
 static char *
 inspect_residuals (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsResiduals) r = ls_residuals_read (doc, diags);
-  guint n = 0;
-  for (guint i = 0; r && i < r->groups->len; i++)
-    n += g_array_index (r->groups, LsResidualGroup, i).n;
-  return r ? g_strdup_printf ("residuals, %u measured runs in %u groups", n, r->groups->len) : NULL;
+  return r ? residuals_words (r) : NULL;
 }
 
 static char *
@@ -206,9 +118,7 @@ inspect_strategy (const LsJsonDoc *doc, LsDiagList *diags)
   LsStrategy s;
   if (!ls_strategy_read (doc, &s, diags))
     return NULL;
-  g_autofree char *zero = ls_field_text (ls_field_find (ls_strategy_fields, "zero"), &s, NULL);
-  char *line
-      = g_strdup_printf ("strategy, tp %u, pp %u, cp %u, vpp %u, zero %s", s.tp, s.pp, s.cp, s.vpp, zero);
+  char *line = strategy_words (&s);
   ls_strategy_clear (&s);
   return line;
 }
@@ -219,13 +129,9 @@ inspect_ranges (const LsJsonDoc *doc, LsDiagList *diags)
   LsRanges ranges;
   if (!ls_ranges_read (doc, &ranges, diags))
     return NULL;
-  GString *line = g_string_new ("ranges of a sweep");
-  for (guint a = 0, n = 0; a < ls_space_n_axes (); a++)
-    if (ranges.values[a])
-      g_string_append_printf (line, "%s %u of %s", n++ > 0 ? "," : ":", ranges.values[a]->len,
-                              ls_space_axis_name ((LsSpaceAxis) a));
+  char *line = ranges_words (&ranges);
   ls_ranges_clear (&ranges);
-  return g_string_free (line, FALSE);
+  return line;
 }
 
 static char *
@@ -245,83 +151,30 @@ inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
   LsSoftwareSpec s;
   if (!ls_software_read (doc, &s, diags))
     return NULL;
-  GString *line = g_string_new (NULL);
-  g_string_append_printf (line, "software, %s%s%s%s%s", s.program, s.release ? " " : "",
-                          s.release ? s.release : "", s.vendor ? " of " : "", s.vendor ? s.vendor : "");
-  if (s.emit)
-    g_string_append_printf (line, ", its jobs written by --emit %s", s.emit);
-  if (s.dp_kinds)
-    g_string_append_printf (line, ", has dp_kind %s%s%s", s.dp_kinds, s.architectures ? " on " : "",
-                            s.architectures ? s.architectures : "");
-  if (s.headroom)
-    g_string_append (line, ", with a headroom of its own");
+  char *line = software_words (&s);
   ls_software_clear (&s);
-  return g_string_free (line, FALSE);
+  return line;
 }
 
 static char *
 inspect_kernels (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsRecipes) r = ls_recipes_read (doc, diags);
-  guint n = 0;
-  for (guint i = 0; r && i < r->operators->len; i++) {
-    const LsRecipe *o = &g_array_index (r->operators, LsRecipe, i);
-    n += (o->forward ? o->forward->len : 0) + (o->backward ? o->backward->len : 0);
-  }
-  return r ? g_strdup_printf ("kernels as launched, %u operators of %u kernels", r->operators->len, n) : NULL;
+  return r ? recipes_words (r) : NULL;
 }
 
-/* What an optimizer keeps of its kinds of tensors, in words: "2 + 8/256, 8". */
 static char *
 inspect_optimizer (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsOptimizerKind) kind = ls_optimizer_read (doc, diags);
-  if (!kind)
-    return NULL;
-  GString *line = g_string_new ("optimizer, bytes of an element");
-  for (guint i = 0; i < kind->parts->len; i++) {
-    const LsOptimizerPart *p = &g_array_index (kind->parts, LsOptimizerPart, i);
-    bool is_shaped = p->row_bytes + p->column_bytes + p->side_bytes > 0;
-    g_string_append_printf (line, "%s %g", i > 0 ? "," : "", p->state_bytes);
-    if (p->block > 0)
-      g_string_append_printf (line, " + %g/%" G_GUINT64_FORMAT, p->block_bytes, (guint64) p->block);
-    g_string_append (line, is_shaped ? " + by shape" : "");
-  }
-  return g_string_free (line, FALSE);
-}
-
-static char *
-say_reliability (const void *reliability)
-{
-  guint n = ((const LsReliability *) reliability)->causes->len;
-  return g_strdup_printf ("failures, %u cause%s", n, n == 1 ? "" : "s");
-}
-
-static char *
-say_scaling (const void *law)
-{
-  bool has_loss = ls_scaling_has_loss (law), has_critical = ls_scaling_has_critical (law);
-  return g_strdup_printf ("law, %s%s%s", has_loss ? "loss" : "", has_loss && has_critical ? " and " : "",
-                          has_critical ? "critical batch" : "");
-}
-
-static char *
-say_jitter (const void *object)
-{
-  const LsJitter *j = object;
-  return g_strdup_printf ("jitter, noise %g in a second, %g over a day", j->noise, j->day);
+  return kind ? optimizer_words (kind) : NULL;
 }
 
 static char *
 inspect_trace (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
-  if (!t)
-    return NULL;
-  return g_strdup_printf ("trace, %u rank%s of %u role%s, %" G_GUINT64_FORMAT " ops a step, %u kernel%s",
-                          t->plan->n_ranks, t->plan->n_ranks == 1 ? "" : "s", t->plan->n_roles,
-                          t->plan->n_roles == 1 ? "" : "s", (guint64) ls_plan_n_op_instances (t->plan),
-                          t->plan->n_kernels, t->plan->n_kernels == 1 ? "" : "s");
+  return t ? trace_words (t->plan) : NULL;
 }
 
 #define OF_NO_FOLDER LS_N_DATA_KINDS

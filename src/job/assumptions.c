@@ -613,25 +613,48 @@ add_brief (GArray **all, const char *key, char *value, const char *words, const 
   g_array_index (*all, LsAssumption, (*all)->len - 1).says_instead = false;
 }
 
+char *
+ls_cluster_change (const char *cluster, const LsClusterSpec *c, const char *path, const char *kind)
+{
+  const bool is_nccl = c->fabric_is_assumed;
+  if (is_nccl && !g_str_has_prefix (path, "gpu."))
+    return g_strdup_printf ("\"%s\" of a cluster in JSON", path);
+  const char *name = is_nccl ? c->gpu.name : ls_json_is_given (cluster) ? c->name : cluster;
+  g_autofree char *change = g_strconcat (is_nccl ? path + strlen ("gpu.") : path, "=", kind, NULL),
+                  *changed = ls_override_add (name, change);
+  return is_nccl ? g_strdup_printf ("x-gpu=\"%s\" in its <system>", changed)
+                 : g_strconcat ("--cluster ", changed, NULL);
+}
+
+bool
+ls_cluster_is_changed (const char *cluster, const LsClusterSpec *c, const char *path)
+{
+  return c->fabric_is_assumed && g_str_has_prefix (path, "gpu.")
+      ? ls_override_changes (c->gpu.name, path + strlen ("gpu."), "")
+      : ls_override_changes (cluster, path, "");
+}
+
 /* What a cluster's file says. */
 typedef struct {
   bool holds;
   const char *key, *path, *kind, *words; /* path, kind: as it is typed, "gpu.reserved" and "SIZE" */
   char *value;                           /* owned */
+  const char *option, *given;            /* which says another, and what it says; NULL: none does */
 } FileRow;
 
+/* Jobs that share a cluster have no options for it. */
 static void
 add_of_file (GArray **all, const LsJobSpec *spec, const LsClusterSpec *c, const FileRow *of, guint n)
 {
-  const char *name = ls_json_is_given (spec->cluster) ? c->name : spec->cluster;
   for (guint i = 0; i < n; i++) {
-    g_autofree char *change = g_strconcat (of[i].path, "=", of[i].kind, NULL),
-                    *changed = ls_override_add (name, change),
-                    *instead = g_strconcat ("--cluster ", changed, NULL), *value = of[i].value;
-    bool is_given = ls_override_changes (spec->cluster, of[i].path, "");
+    g_autofree char *change = ls_cluster_change (spec->cluster, c, of[i].path, of[i].kind),
+                    *value = of[i].value;
+    bool is_given = of[i].given || ls_cluster_is_changed (spec->cluster, c, of[i].path);
+    const char *file
+        = g_str_has_prefix (of[i].path, "gpu.") ? "the accelerator's file" : "the cluster's file";
     if (of[i].holds)
-      add_brief (all, of[i].key, g_steal_pointer (&value), of[i].words,
-                 is_given ? NULL : "the cluster's file", instead);
+      add_brief (all, of[i].key, g_steal_pointer (&value), of[i].words, is_given ? NULL : file,
+                 of[i].option && !spec->of_nodes ? of[i].option : change);
   }
 }
 
@@ -640,22 +663,19 @@ ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware 
                           uint32_t n_ranks)
 {
   const LsClusterSpec *c = &hardware->spec;
-  const char *file = "the accelerator's file";
+  const char *kernels = hardware->calibration.name,
+             *messages = ls_cluster_traits (c)->has_nccl ? hardware->nccl.name : NULL;
   const bool has_kernels = !plan || ls_plan_has_ops (plan, LS_TAKES_GPU, false),
              has_messages = n_ranks > 1 && (!plan || ls_plan_has_ops (plan, LS_TAKES_NETWORK, false));
-  const FileRow clocks = { n_ranks > 1 && has_kernels && c->gpu.clock_spread > 0,
-                           "clock_spread",
-                           "gpu.clock_spread",
-                           "S",
-                           "clock spread %s",
-                           g_strdup_printf ("%g", c->gpu.clock_spread) };
-  if (hardware->calibration.name && has_kernels)
-    add_brief (all, "gpu_calibration", g_strdup (hardware->calibration.name), "times of kernels of %s",
-               spec->gpu_calibration ? NULL : file, "--gpu-calibration NAME|FILE");
-  if (has_messages && hardware->nccl.name && ls_cluster_traits (c)->has_nccl)
-    add_brief (all, "nccl", g_strdup (hardware->nccl.name), "messages of %s", spec->nccl ? NULL : file,
-               "--nccl NAME|FILE");
-  add_of_file (all, spec, c, &clocks, 1);
+  const FileRow of[] = {
+    { has_kernels && kernels, "gpu_calibration", "gpu.calibration", "NAME", "times of kernels of %s",
+      g_strdup (kernels), "--gpu-calibration NAME|FILE", spec->gpu_calibration },
+    { has_messages && messages, "nccl", "gpu.nccl", "NAME", "messages of %s", g_strdup (messages),
+      "--nccl NAME|FILE", spec->nccl },
+    { n_ranks > 1 && has_kernels && c->gpu.clock_spread > 0, "clock_spread", "gpu.clock_spread", "S",
+      "clock spread %s", g_strdup_printf ("%g", c->gpu.clock_spread) },
+  };
+  add_of_file (all, spec, c, of, G_N_ELEMENTS (of));
 }
 
 /* What else a cluster's file says that some jobs rest on. */
@@ -665,8 +685,6 @@ add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const 
   const FileRow of[] = {
     { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", NULL,
       ls_format_bytes (c->gpu.reserved_bytes) },
-    { c->network.routing == LS_ROUTING_ECMP, "fabric_seed", "fabric.seed", "N", NULL,
-      g_strdup_printf ("%u", c->network.seed) },
     { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE", NULL,
       ls_format_rate (c->server.cpu_memory.bandwidth_bytes_per_s) },
   };
@@ -720,33 +738,55 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
           .instead = instead ? ls_printable (instead) : NULL, /* a cluster's name is a stranger's */
           .words = in_words (words, value),
           .is_given = !why,
-          .says_instead = true };
+          .says_instead = instead != NULL };
   g_array_append_val (*all, a);
 }
 
 void
-ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec)
+ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpec *c, bool has_fabric)
 {
-  if (spec->gpu_is_assumed)
-    ls_assumptions_add (all, "gpu", g_strdup (spec->gpu.name), "accelerators %s", "by compute capability",
+  static const char has_none[] = "NCCL's file has none", of_ecmp[] = "ways of ECMP by seed %s";
+  const char *why_seed = c->network.seed > 0 ? "the cluster's file" : "by default";
+  g_autofree char *seed = ls_cluster_change (cluster, c, "fabric.seed", "N");
+  if (c->gpu_is_assumed)
+    ls_assumptions_add (all, "gpu", g_strdup (c->gpu.name), "accelerators %s", "by compute capability",
                         "x-gpu=\"NAME\" in its <system>");
-  if (spec->fabric_is_assumed && spec->n_nodes > 1)
-    ls_assumptions_add (all, "fabric", g_strdup ("non-blocking leaf-spine"), "fabric %s",
-                        "NCCL's file has none", "\"fabric\" of a cluster in JSON");
+  if (c->fabric_is_assumed && has_fabric)
+    ls_assumptions_add (all, "fabric", g_strdup ("non-blocking leaf-spine"), "fabric %s", has_none,
+                        "\"fabric\" of a cluster in JSON");
+  if (c->fabric_is_assumed)
+    ls_assumptions_add (all, "latencies", g_strdup ("as in dgx-h100"), "latencies %s", has_none,
+                        "\"latency\" of links of a cluster in JSON");
+  if (c->unread)
+    ls_assumptions_add (all, "unread", g_strdup (c->unread), "without %s", "not taken from NCCL's file",
+                        "a cluster in JSON");
+  if (c->network.routing == LS_ROUTING_ECMP && has_fabric)
+    ls_assumptions_add (all, "fabric_seed", g_strdup_printf ("%u", c->network.seed), of_ecmp,
+                        ls_cluster_is_changed (cluster, c, "fabric.seed") ? NULL : why_seed, seed);
 }
 
 void
-ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command)
+ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec *c, bool is_given,
+                          const char *command)
 {
-  ls_assumptions_add_unsaid (all, spec);
-  g_autofree char *option = g_strconcat (command, "--slice AxBxC", NULL);
-  char *chips = is_given || spec->torus.is_given ? NULL : ls_slice_text (spec),
-       *trays = is_given ? NULL : ls_segment_text (spec);
+  ls_assumptions_add_unsaid (all, cluster, c, c->n_nodes > 1);
+  const bool is_flat = c->torus.n_axes == 2;
+  g_autofree char *changed_slice
+      = ls_cluster_change (cluster, c, "node.torus.slice", is_flat ? "[A,B]" : "[A,B,C]"),
+      *changed_segment = ls_cluster_change (cluster, c, "node.segment", "N"),
+      *option = g_strconcat (command ? command : "", "--slice ", is_flat ? "AxB" : "AxBxC", NULL);
+  char *chips = is_given || c->torus.is_given ? NULL : ls_slice_text (c),
+       *trays = is_given ? NULL : ls_segment_text (c);
   if (chips)
-    ls_assumptions_add (all, "slice", chips, "a slice of %s", "by the number of chips", option);
+    ls_assumptions_add (all, "slice", chips, "a slice of %s",
+                        memcmp (c->torus.dims, c->torus.largest, sizeof c->torus.dims) == 0
+                            ? "the largest"
+                            : "by the number of chips",
+                        command ? option : changed_slice);
   if (trays)
-    ls_assumptions_add (all, "segment", trays, *command ? "%s" : NULL, "by the number of GPUs",
-                        "--segment N");
+    ls_assumptions_add (all, "segment", trays, command && !*command ? NULL : "%s",
+                        ls_cluster_is_changed (cluster, c, "node.segment") ? NULL : "by the number of GPUs",
+                        command ? "--segment N" : changed_segment);
 }
 
 const char *const ls_assumptions_of_memory[] = { "memory_clock", "memory_allocator", NULL };

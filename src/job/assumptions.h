@@ -24,7 +24,7 @@
 typedef struct {
   char *value;       /* as one would type it: "2048", "bf16"                             */
   char *why;         /* whence: "given", "of the model's file"                           */
-  char *instead;     /* what to type for another one: "--seq N"                          */
+  char *instead;     /* what to type for another one: "--seq N"; NULL: nothing does      */
   char *words;       /* in a sentence: "sequences of 2,048"                              */
   const char *key;   /* static: "seq", "tokens"                                          */
   bool is_given;     /* by an option, or a file of a strategy                            */
@@ -49,13 +49,24 @@ GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, co
 void ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware *hardware,
                                const LsPlan *plan, uint32_t n_ranks);
 
-/* Adds what the file of a cluster has not, but another could. *all NULL: a new array. */
-void ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec);
+/* What to type for another value of a key of a cluster's file, "gpu.reserved" and "SIZE"; newly allocated. A
+ * file of NCCL takes changes of its accelerator alone. cluster: as it was asked for. */
+char *ls_cluster_change (const char *cluster, const LsClusterSpec *spec, const char *path, const char *kind);
+/* Whether that is done. */
+bool ls_cluster_is_changed (const char *cluster, const LsClusterSpec *spec, const char *path);
+
+#define LS_ONE_NODE_OF_NCCL "NCCL's file is of one" /* whence a number of nodes is */
+
+/* Adds what the file of a cluster has not, but another could, and which ways of a drawn fabric. cluster: as
+ * it was asked for. *all NULL: a new array. */
+void ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpec *spec,
+                                bool has_fabric);
 
 /* Adds these, and which chips or trays of a built cluster a job has, where nobody says. command: what has an
- * option for other chips, "lockstep run ", or "": it is asked itself, and says trays elsewhere. *all NULL: a
- * new array. */
-void ls_assumptions_add_place (GArray **all, const LsClusterSpec *spec, bool is_given, const char *command);
+ * option for other chips, "lockstep run ", or "": it is asked itself, and says trays elsewhere; NULL: none
+ * has, the cluster's name takes them. *all NULL: a new array. */
+void ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec *spec, bool is_given,
+                               const char *command);
 
 /* Takes rows with these keys away; those of memory make no difference where none is answered. all: NULL
  * allowed. */
@@ -70,7 +81,8 @@ void ls_assumptions_keep (GArray **shared, const GArray *own);
 char *ls_assumptions_words (const GArray *all);
 
 /* Adds what a question rests on besides its job. *all NULL: a new array. value: taken. why: whence it is that
- * nobody said it, NULL: it is given; instead: what to type, which the sentence says too. words: with %s for
+ * nobody said it, NULL: it is given; instead: what to type, which the sentence says too;
+ * NULL: nothing. words: with %s for
  * the value, as of a sentence. */
 void ls_assumptions_add (GArray **all, const char *key, char *value, const char *words, const char *why,
                          const char *instead);

@@ -380,6 +380,14 @@ prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hard
   return NULL;
 }
 
+/* Of jobs that share a cluster its name alone says these. */
+static void
+assume_place (const LsJobSpec *spec, LsJobResult *r)
+{
+  ls_assumptions_add_place (&r->assumptions, spec->cluster, &r->cluster->spec,
+                            spec->slice[0] > 0 || spec->segment > 0, spec->of_nodes ? NULL : "");
+}
+
 /* Nodes of several kinds have as many micro-batches each, where nothing else is said. */
 static void
 assume_micro_batches (LsJobResult *r)
@@ -411,7 +419,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
   ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
   ls_assumptions_add_times (&r->assumptions, spec, hardware, NULL, r->plan->n_ranks);
-  ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
+  assume_place (spec, r);
   assume_micro_batches (r);
   if (!spec->no_notes)
     r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
@@ -663,7 +671,7 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL, NULL);
   assume_software (spec, r);
   ls_assumptions_add_times (&r->assumptions, spec, hardware, r->plan, r->plan->n_ranks);
-  ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, spec->slice[0] > 0 || spec->segment > 0, "");
+  assume_place (spec, r);
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, NULL, NULL);
   ls_idle_notes (spec, r, hardware, r->notes);
   r->hardware = g_steal_pointer (&hardware);

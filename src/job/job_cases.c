@@ -405,7 +405,7 @@ run_table (const LsCase *c, const LsJobSpec *spec, const LsHardware *hardware, G
   options.no_spans = options.steady = true;
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_cell, c);
   ls_assumptions_add_times (&r->assumptions, spec, hardware, NULL, r->plan->n_ranks);
-  ls_assumptions_add_place (&r->assumptions, &r->cluster->spec, false, "");
+  ls_assumptions_add_place (&r->assumptions, spec->cluster, &r->cluster->spec, false, "");
   r->knobs = ls_assumptions_of_knobs (spec, r, hardware, whence_of_cell, c);
   return ls_job_simulate_prepared (r, hardware, &options, error);
 }

@@ -369,8 +369,8 @@ rests_of (const LsSweepRun *x, const LsSweepRow *row)
     if (g_str_equal (a->key, "dp_kind") || g_str_equal (a->key, "layers_per_chunk"))
       g_clear_pointer (&a->words, g_free);
   ls_assumptions_add_times (&own, &x->spec->job, x->hardware, NULL, row->strategy.gpus);
-  ls_assumptions_add_place (&own, &cluster_at (x, row->index)->spec, x->spec->job.segment > 0,
-                            "lockstep run ");
+  ls_assumptions_add_place (&own, x->spec->job.cluster, &cluster_at (x, row->index)->spec,
+                            x->spec->job.segment > 0, "lockstep run ");
   return own;
 }
 

@@ -88,24 +88,30 @@ note_phases_of_other_state (LsTrainReport *r)
 static void
 assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsReliability *reliability)
 {
-  const LsTrainPhase *last = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
+  const LsEvery best = { LS_EVERY_BEST, 1 };
   bool fails = r->causes->len > 0, replaces = replaces_nodes (reliability),
        is_endless = r->spares == LS_SPARES_ANY, is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
-  g_autofree char *every = g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) last->every),
-                  *rate = ls_format_rate (r->checkpoint.storage_bytes_per_s),
-                  *spares = is_endless ? g_strdup ("any") : g_strdup_printf ("%u", r->spares);
+  g_autofree char *every
+      = ls_train_every_text (r, spec->every ? &g_array_index (spec->every, LsEvery, 0) : &best),
+      *rate = ls_format_rate (r->checkpoint.storage_bytes_per_s),
+      *spares = is_endless ? g_strdup ("any") : g_strdup_printf ("%u", r->spares);
   const struct {
     bool holds;
     const char *key, *words, *value, *why; /* NULL: the knob's own; by default */
   } rows[] = {
-    { true, "checkpoint_every", "checkpoints every %s steps", every, "the best" },
+    { true, "checkpoint_every",
+      g_str_has_suffix (every, "s") ? "checkpoints every %s" : "checkpoints every %s steps", every,
+      "the best" },
     { true, "checkpoint_to", "checkpoints to %s" },
     { is_storage, "checkpoint_async", "--checkpoint-async %s", NULL, "the job waits" },
     { !is_storage, "storage_every", "every %s. to storage" },
     { has_storage, "storage_bandwidth", "storage at %s", rate, "150 MB/s for each accelerator" },
     { true, "reliability", "failures %s", r->reliability, fails ? NULL : "nothing is known of these chips" },
     { true, "jitter", "jitter %s", r->step_spread ? r->step_spread->jitter : LS_JITTER_OFF,
-      r->step_spread ? NULL : "how ranks differ is given, or not known" },
+      r->step_spread             ? NULL
+          : spec->job.slow.ranks ? "--slow says how fast each rank is"
+          : spec->job.trace      ? "a trace does not say which ranks make up a replica"
+                                 : "how ranks differ is not known" },
     { r->step_spread, "jitter_seed", "jitter seed %s" },
     { replaces, "spares", "spare nodes %s", spares },
     { replaces && !is_endless, "elastic", "--elastic %s" },
@@ -116,11 +122,18 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
     const LsField *knob = ls_field_find (ls_train_fields, rows[i].key);
     const char *why = rows[i].why ? rows[i].why : "by default";
     g_autofree char *own = rows[i].value ? g_strdup (rows[i].value) : ls_field_text (knob, spec, NULL),
-                    *instead = ls_field_option (knob, ls_field_argument (knob));
+                    *instead = spec->job.trace && g_str_equal (knob->key, "jitter") /* refused */
+        ? NULL
+        : ls_field_option (knob, ls_field_argument (knob));
     if (rows[i].holds)
       ls_assumptions_add (&r->job->assumptions, knob->key, g_strdup (ls_field_typed (knob, own)),
                           rows[i].words, g_hash_table_contains (spec->said, knob->key) ? NULL : why, instead);
   }
+  if (has_storage)
+    ls_assumptions_add (&r->job->assumptions, "checkpoint_bytes",
+                        ls_format_bytes ((uint64_t) r->checkpoint.bytes), "checkpoints of %s",
+                        "weights, masters and state of the optimizer",
+                        "--checkpoint-save TIME, --checkpoint-read TIME");
   if (r->step_spread)
     ls_step_spread_assume (r->step_spread, &r->job->assumptions);
   ls_loss_goal_assume (&r->goal, &spec->goal, NULL, &r->job->assumptions);

@@ -315,6 +315,17 @@ least_interval_s (const LsCheckpointTimes *t)
   return t->storage_every > 0 ? fmax (t->write_s, t->storage_write_s / t->storage_every) : t->write_s;
 }
 
+/* NAN: so many steps. */
+static double
+seconds_between (const LsTrainCheckpoint *c, const LsEvery *every)
+{
+  if (every->kind == LS_EVERY_SECONDS)
+    return every->of;
+  return every->kind == LS_EVERY_BEST && !isnan (c->best_s)
+      ? every->of * fmax (c->best_s, least_interval_s (&c->times))
+      : NAN;
+}
+
 /* Where nothing ends the job one behind the last step is enough; where saving costs nothing, many. */
 static double
 steps_between (const LsTrainCheckpoint *c, const LsEvery *every, const LsTrainPhase *p)
@@ -322,13 +333,11 @@ steps_between (const LsTrainCheckpoint *c, const LsEvery *every, const LsTrainPh
   double step_s = p->step_s * (1 + p->longer);
   if (every->kind == LS_EVERY_STEPS)
     return every->of;
-  if (every->kind == LS_EVERY_SECONDS)
-    return round (every->of / step_s);
-  if (isinf (c->mtbf_s))
-    return INFINITY;
-  if (isnan (c->best_s))
-    return fmax (ceil (p->n_steps / MANY_CHECKPOINTS), ceil (least_interval_s (&c->times) / step_s));
-  return round (every->of * fmax (c->best_s, least_interval_s (&c->times)) / step_s);
+  if (!isnan (seconds_between (c, every)))
+    return round (seconds_between (c, every) / step_s);
+  return isinf (c->mtbf_s)
+      ? INFINITY
+      : fmax (ceil (p->n_steps / MANY_CHECKPOINTS), ceil (least_interval_s (&c->times) / step_s));
 }
 
 void
@@ -342,6 +351,15 @@ ls_train_set_every (LsTrainReport *r, const LsEvery *every, LsRunPhase *phases)
     if (is_first)
       p->every = phases[i].every;
   }
+}
+
+char *
+ls_train_every_text (const LsTrainReport *r, const LsEvery *every)
+{
+  const LsTrainPhase *last = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
+  double s = seconds_between (&r->checkpoint, every);
+  return isnan (s) ? g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) last->every)
+                   : g_strdup_printf ("%.8gs", s);
 }
 
 /* Of restarts behind failures alone: the other effects have no closed form here. */

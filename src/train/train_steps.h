@@ -36,6 +36,8 @@ gboolean ls_train_checkpoint (LsTrainReport *r, const LsTrainSpec *spec, const L
 
 /* How many steps of each phase there are from a checkpoint to the next. */
 void ls_train_set_every (LsTrainReport *r, const LsEvery *every, LsRunPhase *phases);
+/* The same as one types it for all phases, "19660.412s", or so many of the last: "500". Newly allocated. */
+char *ls_train_every_text (const LsTrainReport *r, const LsEvery *every);
 
 /* The interval of the run, and what is expected of it in closed form. */
 void ls_train_expect (LsTrainReport *r, const LsRunPlan *plan);

@@ -544,7 +544,8 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
       : g_strdup (h ? "the fastest" : "by the tables of each"),
                   *gpus = g_strdup_printf ("%u", last->n_ranks),
                   *nodes = g_strdup_printf ("%u", MAX (spec->gpus ? spec->n_nodes : 0, last->n_nodes)),
-                  *ctas = g_strdup_printf ("%u", spec->max_ctas);
+                  *ctas = g_strdup_printf ("%u", spec->max_ctas),
+                  *slice = h && !h->spec.torus.is_given ? ls_slice_text (&h->spec) : NULL;
   g_strchomp (tuner);
   const bool is_one = !spec->compare && !run->table.is_scaling, is_given = spec->protocol != LS_PROTOCOL_AUTO,
              has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
@@ -552,7 +553,9 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
              has_nccl = !h || !ls_cluster_traits (&h->spec)->is_slice, /* a torus has none */
       has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
   const char *by_nodes = is_sized ? "all of what is given" : "all of the nodes",
-             *by_gpus = spec->gpus ? "by --gpus" : "the cluster's file",
+             *by_gpus = spec->gpus     ? "by --gpus"
+      : h && h->spec.fabric_is_assumed ? LS_ONE_NODE_OF_NCCL
+                                       : "the cluster's file",
              *rates = spec->compare ? "lockstep collective --nccl NAME" : "--nccl NAME";
   const struct {
     bool holds;
@@ -569,11 +572,12 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
     { is_one && !has_ends, "gpus", gpus, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
     { is_one && has_nccl, "nodes", nodes, has_ends ? "--nodes %s" : NULL, spec->n_nodes > 0 ? NULL : by_gpus,
       "--nodes N" },
+    { spec->compare, "slice", slice, "slices of %s", "the largest",
+      "node.torus.slice=[A,B] behind the cluster's name in FILE" },
     { true, "network", spec->network ? spec->network : "flow", "network %s",
       spec->network ? NULL : "by default", "--network KIND" },
     { true, "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
-    { !spec->compare, "interval", "unknown", "interval %s", "no errors of single calls are kept",
-      "--compare FILE" },
+    { !spec->compare, "interval", "unknown", "interval %s", "no errors of single calls are kept" },
     { has_trust, "trust", spec->trust ? spec->trust : DEFAULT_TRUST, "rows of trust %s",
       spec->trust ? NULL : "by default", "--trust NAME" },
   };
@@ -672,6 +676,7 @@ typedef struct {
   LsCollKind kind;
   const LsCollectiveNetwork *networks;
   const LsHardware *hardware;
+  GString *slices;             /* so far */
   uint64_t n_messages, n_done; /* one by one: so far asked for, and moved */
 } Sweep;
 
@@ -743,6 +748,25 @@ add_messages (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **err
   return x->run->messages != NULL;
 }
 
+/* Of several numbers of GPUs once: of the last one, with the slices of all. */
+static void
+add_place (Sweep *x, const LsCluster *c, uint32_t n)
+{
+  const bool is_given = x->spec->slice[0] > 0, is_slice = ls_cluster_traits (&c->spec)->is_slice;
+  GArray **all = &x->run->table.assumptions;
+  g_autofree char *slice = c->spec.torus.is_given ? NULL : ls_slice_text (&c->spec);
+  if (slice)
+    g_string_append_printf (x->slices, "%s%s", x->slices->len > 0 ? ", " : "", slice);
+  if (!x->run->table.is_scaling)
+    ls_assumptions_add_place (all, x->spec->cluster, &c->spec, is_given, is_slice ? "" : NULL);
+  else if (n == g_array_index (x->spec->gpus, uint32_t, x->spec->gpus->len - 1)) {
+    ls_assumptions_add_unsaid (all, x->spec->cluster, &c->spec, c->spec.n_nodes > 1);
+    if (slice)
+      ls_assumptions_add (all, "slice", g_strdup (x->slices->str), "slices of %s", "by the number of chips",
+                          c->spec.torus.n_axes == 2 ? "--slice AxB" : "--slice AxBxC");
+  }
+}
+
 /* All sizes on n_gpus; 0: all. */
 static gboolean
 add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
@@ -764,18 +788,11 @@ add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
   request.memo = memo;
   if (!add_sizes (x, c, &request, error))
     return FALSE;
-  g_autofree char *changed = ls_override_add (x->spec->cluster, "node.segment=N"),
-                  *instead = g_strconcat ("--cluster ", changed, NULL),
-                  *segment = ls_cluster_traits (&c->spec)->is_slice ? NULL : ls_segment_text (&c->spec);
-  LsCollectiveTable *t = &x->run->table;
-  if (t->is_scaling && n == g_array_index (x->spec->gpus, uint32_t, x->spec->gpus->len - 1))
-    ls_assumptions_add_unsaid (&t->assumptions, &c->spec);
-  else if (!t->is_scaling && segment)
-    ls_assumptions_add (
-        &t->assumptions, "segment", g_steal_pointer (&segment), "%s",
-        ls_override_changes (x->spec->cluster, "node.segment", "") ? NULL : "by the number of GPUs", instead);
-  else if (!t->is_scaling)
-    ls_assumptions_add_place (&t->assumptions, &c->spec, x->spec->slice[0] > 0, "");
+  const LsCollectiveRow *last = &g_array_index (x->run->rows, LsCollectiveRow, x->run->rows->len - 1);
+  if (n_gpus > 0 && x->spec->n_nodes > last->n_nodes)
+    ls_note (x->run->notes, "--nodes %u: %u %s fill the first %u of them, the others are idle",
+             x->spec->n_nodes, last->n_ranks, last->chips, last->n_nodes);
+  add_place (x, c, n);
   return !x->spec->messages || add_messages (x, c, &request, error);
 }
 
@@ -825,7 +842,8 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   run->table.is_scaling = spec->gpus && spec->gpus->len > 1;
   note_boundaries (&run->table, &hardware->spec);
 
-  Sweep x = { run, spec, kind, networks, hardware };
+  g_autoptr (GString) slices = g_string_new (NULL);
+  Sweep x = { run, spec, kind, networks, hardware, slices };
   if (!spec->gpus && !add_gpus (&x, 0, error))
     return FALSE;
   for (guint i = 0; spec->gpus && i < spec->gpus->len; i++)
@@ -833,11 +851,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
       return FALSE;
   run->title = title_of (run);
   const LsCollectiveRow *last = &g_array_index (run->rows, LsCollectiveRow, run->rows->len - 1);
-  uint32_t n_gpus = last->n_ranks; /* the most */
-  if (spec->gpus && spec->n_nodes > last->n_nodes)
-    ls_note (run->notes, "--nodes %u: %u %s fill the first %u of them, the others are idle", spec->n_nodes,
-             n_gpus, last->chips, last->n_nodes);
-  bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
+  bool is_across = last->n_ranks > ls_cluster_taken (&hardware->spec); /* of the most */
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
   ls_cluster_doubts (&hardware->spec, run->notes);
   g_autoptr (GString) known = g_string_new (NULL);
@@ -857,27 +871,26 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
 static gboolean
 check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
 {
-  if (!spec->compare && (!spec->cluster || !spec->op))
-    return ls_fail (error, LS_ERROR_USAGE, "expected --%s", spec->cluster ? "op" : "cluster");
-  if (!spec->compare && spec->trust)
-    return ls_fail (error, LS_ERROR_USAGE, "--trust selects rows of --compare");
-  if (spec->compare && spec->slice[0] > 0)
-    return ls_fail (error, LS_ERROR_USAGE,
-                    "--slice does not go with --compare, whose rows say how many chips ran");
-  if (spec->compare && spec->nccl)
-    return ls_fail (error, LS_ERROR_USAGE,
-                    "--nccl does not go with --compare, whose rows say on which cluster they ran");
-  if (spec->compare && n_networks > 1)
+  const bool has_many = n_networks > 1, has_range = spec->max_bytes > 0 || spec->factor > 0,
+             has_counts = spec->gpus && spec->gpus->len > 1;
+  const LsWrong rows[] = {
+    { !spec->compare && !spec->cluster, "expected --cluster" },
+    { !spec->compare && !spec->op, "expected --op" },
+    { !spec->compare && spec->trust, "--trust selects rows of --compare" },
+    { spec->compare && spec->slice[0] > 0,
+      "--slice does not go with --compare, whose rows say how many chips ran" },
+    { spec->compare && spec->nccl,
+      "--nccl does not go with --compare, whose rows say on which cluster they ran" },
+    { spec->messages && spec->compare, "--messages does not go with --compare" },
+    { spec->messages && has_many, "--messages does not go with --network all" },
+    { spec->messages && has_range, "--messages is of one size, --min; leave --max and --factor out" },
+    { spec->messages && has_counts, "--messages is of one number of --gpus" },
+  };
+  if (!ls_check (rows, G_N_ELEMENTS (rows), error))
+    return FALSE;
+  if (spec->compare && has_many)
     return ls_fail (error, LS_ERROR_CONFLICT,
                     "--compare takes one fidelity of the network; got --network all");
-  if (spec->messages && (spec->compare || n_networks > 1)) /* they are of one call */
-    return ls_fail (error, LS_ERROR_USAGE, "--messages does not go with %s",
-                    spec->compare ? "--compare" : "--network all");
-  if (spec->messages && (spec->max_bytes > 0 || spec->factor > 0))
-    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one size, --min; leave --%s out",
-                    spec->max_bytes > 0 ? "max" : "factor");
-  if (spec->messages && spec->gpus && spec->gpus->len > 1)
-    return ls_fail (error, LS_ERROR_USAGE, "--messages is of one number of --gpus; got %u", spec->gpus->len);
   g_autofree char *min = ls_format_bytes (spec->min_bytes), *max = ls_format_bytes (spec->max_bytes);
   return spec->max_bytes == 0 || spec->min_bytes <= spec->max_bytes
       || ls_fail (error, LS_ERROR_USAGE, "--min %s exceeds --max %s", min, max);

@@ -11,7 +11,8 @@
  *           </pci>
  *           <pci busid= class="0x020700" ..> <nic> <net name= dev= speed= ../> </nic> </pci>
  *
- * Attributes that NCCL has and we do not need, and unknown elements, are passed over.
+ * Attributes that NCCL has and we do not need, and unknown elements, are passed over; what could matter is
+ * kept by name.
  * The attribute x-gpu of <system> is ours: the accelerator's name in topologies/gpu. */
 
 #include <math.h>
@@ -20,6 +21,7 @@
 #include "base/order.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
+#include "data/text/override.h"
 #include "data/text/text_place.h"
 #include "data/text/read_file.h"
 
@@ -42,6 +44,7 @@ typedef struct {
   double c2c;           /* bytes/s to the CPU; 0: none                            */
   double net;           /* bytes/s of the port                                    */
   double interconnect;  /* bytes/s from a CPU to another                         */
+  uint32_t unread;      /* as an element says it, of GPU and NET                 */
   const char *cpu_name; /* static, for people                                   */
 } Thing;
 
@@ -101,15 +104,16 @@ thing_at (const Making *m, uint32_t i)
 typedef struct {
   uint64_t family, model, busid, width, sm, dev, count, bw, speed;
   const char *arch, *vendor, *link_speed, *tclass, *target, *version, *x_gpu;
+  uint32_t unread; /* bits: attributes that NCCL heeds and nothing here does */
 } Said;
 
-typedef enum { TEXT, NUMBER, BUSID } AttributeKind;
+typedef enum { TEXT, NUMBER, BUSID, UNREAD } AttributeKind;
 
 static const struct {
   const char *element, *name;
   AttributeKind kind;
   size_t offset;
-  uint64_t max; /* of a number */
+  uint64_t max; /* of a number; what needs no word where nobody reads it */
   bool is_required;
 } attributes[] = {
   { "system", "version", TEXT, offsetof (Said, version), .is_required = true },
@@ -130,6 +134,10 @@ static const struct {
   { "c2c", "count", NUMBER, offsetof (Said, count), 1024, .is_required = true },
   { "net", "speed", NUMBER, offsetof (Said, speed), 100000000 },
   { "net", "dev", NUMBER, offsetof (Said, dev), 65535 },
+  { "net", "latency", UNREAD, .max = 0 },
+  { "net", "gdr", UNREAD, .max = 1 },
+  { "net", "coll", UNREAD, .max = 0 },
+  { "gpu", "gdr", UNREAD, .max = 1 },
 };
 
 /* "0000:1b:00.0" or "00000000:1B:00.0". */
@@ -187,6 +195,8 @@ read_attributes (const Making *m, const char *element, const char **names, const
       text = strcmp (names[k], attributes[i].name) == 0 ? values[k] : NULL;
     if (!text && attributes[i].is_required)
       ok = complain (m, m->line, NULL, "<%s>: missing attribute \"%s\"", element, attributes[i].name);
+    else if (attributes[i].kind == UNREAD)
+      said->unread |= (uint32_t) (text && g_ascii_strtod (text, NULL) != (double) attributes[i].max) << i;
     else if (attributes[i].kind == BUSID)
       ok = read_busid (m, element, attributes[i].name, text, to);
     else if (attributes[i].kind == TEXT)
@@ -283,6 +293,7 @@ start_gpu (Making *m, const Said *said, uint32_t *thing)
   gpu->kind = GPU;
   gpu->sm = (uint32_t) said->sm;
   gpu->dev = (uint32_t) said->dev;
+  gpu->unread = said->unread;
   gpu->line = m->line;
   return true;
 }
@@ -312,8 +323,12 @@ static bool
 start_net (Making *m, const Said *said, uint32_t *thing)
 {
   double speed = said->speed ? (double) said->speed : 10000;
-  *thing = add (
-      m, (Thing) { .kind = NET, .parent = *thing, .dev = (uint32_t) said->dev, .net = speed / 8000 * GB });
+  *thing = add (m,
+                (Thing) { .kind = NET,
+                          .parent = *thing,
+                          .dev = (uint32_t) said->dev,
+                          .net = speed / 8000 * GB,
+                          .unread = said->unread });
   return true;
 }
 
@@ -460,6 +475,21 @@ mark_used (Making *m)
     for (uint32_t up = i; is_end && up != NONE && !m->is_used[up]; up = thing_at (m, up)->parent)
       m->is_used[up] = true;
   }
+}
+
+/* Of what is used: "latency of <net>", interned; NULL: nothing. */
+static const char *
+unread_text (const Making *m)
+{
+  uint32_t bits = 0;
+  g_autoptr (GString) out = g_string_new (NULL);
+  for (guint i = 0; i < m->things->len; i++)
+    bits |= m->is_used[i] ? thing_at (m, i)->unread : 0;
+  for (guint i = 0; i < G_N_ELEMENTS (attributes); i++)
+    if (bits >> i & 1)
+      g_string_append_printf (out, "%s%s of <%s>", out->len > 0 ? ", " : "", attributes[i].name,
+                              attributes[i].element);
+  return out->len > 0 ? g_intern_string (out->str) : NULL;
 }
 
 /* A PCI device that holds one port and nothing else is that port. */
@@ -634,10 +664,13 @@ static bool
 load_gpu (Making *m, const char *named)
 {
   const char *name = named ? named : m->gpu ? m->gpu : m->tables.gpu;
-  g_autofree char *message = NULL;
-  g_autofree char *path = ls_data_find (LS_DATA_GPUS, name, &message);
-  return path ? ls_data_file_load (&ls_gpu_file, path, &m->spec->gpu, m->diags)
-              : complain (m, 0, NULL, "%s", message);
+  g_autofree char *message = NULL, *bare = ls_override_bare (name),
+                  *path = ls_data_find (LS_DATA_GPUS, bare, &message);
+  if (!path)
+    return complain (m, 0, NULL, "%s", message);
+  bool ok = ls_data_file_load (&ls_gpu_file, name, &m->spec->gpu, m->diags);
+  m->spec->gpu.name = ok ? ls_override_name (m->spec->gpu.name, name) : NULL;
+  return ok;
 }
 
 static void
@@ -669,6 +702,7 @@ make (Making *m, const char *gpu)
   s->list.vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
   s->list.links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
   mark_used (m);
+  s->unread = unread_text (m);
   merge_ports (m);
   s->gpus_per_node = add_vertices (m, GPU, LS_NODE_GPU, "gpu");
   add_vertices (m, CPU, LS_NODE_CPU, "cpu");
