@@ -239,13 +239,13 @@ ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
                          spec->order ? "the order of a file" : "a trace");
   LsWhatIf *advice = g_new (LsWhatIf, 1);
-  *advice = (LsWhatIf) { ls_what_if_row (r), ls_list_new (sizeof (LsWhatIfRow), ls_clear_2_texts), NULL };
+  *advice = (LsWhatIf) { ls_what_if_row (r), ls_list_new (sizeof (LsWhatIfRow), ls_what_if_row_clear), NULL };
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (GHashTable) useless = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (candidate_free);
   Search x = { .spec = spec, .seen = seen, .useless = useless, .all = all, .advice = advice };
   search_all (&x);
-  ls_what_if_assume_prices (spec, advice, true, r);
+  ls_what_if_assume_others (spec, advice, true, r);
   g_array_sort (advice->rows, compare_advice);
   return advice;
 }

@@ -50,6 +50,8 @@ const char *ls_changes_left_out (const LsJobSpec *spec);
 typedef struct {
   char *change;     /* options to append: "--schedule zb-h1"; NULL: none, the job itself */
   char *refused;    /* why it was not simulated; NULL: it was, and what follows holds    */
+  char *cluster;    /* another one; NULL: the job's */
+  GArray *rests_on; /* LsAssumption, where cluster is one; else NULL */
   const char *idea; /* static: what kind of change                                       */
   const char *cost; /* static: what it takes beside time and memory; NULL: nothing       */
   double step_time_s, tokens_per_s;
@@ -90,9 +92,12 @@ void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint
 
 /* Whether an hour of all GPUs costs something else than now; false where a price is not known. */
 bool ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row);
-/* Adds what an hour of GPUs costs, the job's and those of rows, to what the job rests on; its sentence has
- * those that a text shows. are_advice: where some fit, only these are shown. */
-void ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r);
+/* Frees a row's texts and lists, but not the row. */
+void ls_what_if_row_clear (gpointer row);
+/* Adds what an hour of GPUs costs, the job's and those of rows, and what rows on other clusters have otherwise
+ * by default to what the job rests on; its sentence has those that a text shows. are_advice: where some fit,
+ * only these are shown. */
+void ls_what_if_assume_others (const LsJobSpec *spec, const LsWhatIf *w, bool are_advice, LsJobResult *r);
 /* The same with the headroom, which decides whether it fits. words: as of ls_assumptions_add(). */
 void ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResult *r);
 
