@@ -713,6 +713,14 @@ ls_assumptions_add_unsaid (GArray **all, const LsClusterSpec *spec)
   if (spec->fabric_is_assumed && spec->n_nodes > 1)
     ls_assumptions_add (all, "fabric", g_strdup ("non-blocking leaf-spine"), "fabric %s",
                         "NCCL's file has none", "\"fabric\" of a cluster in JSON");
+  bool has_fabric = spec->n_nodes > 1 && !ls_cluster_traits (spec)->is_slice;
+  for (guint i = 0; spec->unsaid && i < spec->unsaid->len; i++) {
+    const LsUnsaid *unsaid = &g_array_index (spec->unsaid, LsUnsaid, i);
+    g_autofree char *words = g_strconcat (unsaid->path, " %s", NULL);
+    if (has_fabric || g_str_has_prefix (unsaid->path, "node.pcie."))
+      add_brief (all, g_intern_string (unsaid->path), g_strdup (unsaid->value), words, "by default",
+                 unsaid->instead);
+  }
 }
 
 void
