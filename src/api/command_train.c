@@ -3,6 +3,7 @@
 
 #include "api/commands.h"
 #include "api/job_answer.h"
+#include "base/printable.h"
 #include "show/draw/pictures.h"
 #include "show/answers.h"
 #include "train/train.h"
@@ -74,6 +75,60 @@ check_fit (const LsRequest *r, const LsTrainReport *report, LsAnswer *a, GError 
   return ls_fail (error, LS_ERROR_NO_FIT, "%s; --ignore-memory answers all the same", text);
 }
 
+/* What launch files say of a run, not of a step: how their options end, those of this command that stand for
+ * them, and what to type. */
+static const struct {
+  const char *names, *options, *instead;
+} of_run[] = {
+  { "rampup_batch_size batch_size_rampup", "batch-ramp", "--batch-ramp" },
+  { "train_samples train_iters train_tokens train_steps steps max_steps max_step max_epochs "
+    "num_train_epochs num_epochs max_duration max_tokens",
+    "tokens train-steps phase days loss", "--tokens or --train-steps" },
+  { "save_interval save_steps checkpoint.interval checkpoint_interval checkpoint_period every_n_train_steps "
+    "ckpt_every_steps",
+    "checkpoint-every", "--checkpoint-every" },
+  { "async_save async_mode async_checkpointing", "checkpoint-async", "--checkpoint-async" },
+};
+
+static gboolean
+ends_with_one (const char *option, const char *names)
+{
+  g_autofree char *key = g_strconcat (".", option + strspn (option, "-"), NULL);
+  g_auto (GStrv) ends = g_strsplit (names, " ", -1);
+  g_strdelimit (key, "-", '_');
+  for (char **end = ends; *end; end++)
+    if (g_str_has_suffix (key, *end) && key[strlen (key) - strlen (*end) - 1] == '.')
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+has_any (const LsRequest *r, const char *options)
+{
+  g_auto (GStrv) names = g_strsplit (options, " ", -1);
+  gboolean has = FALSE;
+  for (char **name = names; *name; name++)
+    has |= ls_request_text (r, *name) != NULL;
+  return has;
+}
+
+static void
+note_of_run (const LsRequest *r, const LsImported *from, LsAnswer *a)
+{
+  g_autoptr (GString) out = g_string_new (NULL);
+  for (guint i = 0; from && i < from->remarks->len; i++) {
+    const LsRemark *o = &g_array_index (from->remarks, LsRemark, i);
+    for (guint k = 0; o->kind == LS_REMARK_OPTION && k < G_N_ELEMENTS (of_run); k++)
+      if (ends_with_one (o->text, of_run[k].names) && !has_any (r, of_run[k].options))
+        g_string_append_printf (out, "%s%s%s%s (%s)", out->len > 0 ? ", " : "", o->text, o->value ? " " : "",
+                                o->value ? o->value : "", of_run[k].instead);
+  }
+  if (out->len > 0) {
+    g_autofree char *what = ls_printable (out->str);
+    ls_answer_note (a, "%s says more of the run, which is not taken: %s", from->path, what);
+  }
+}
+
 gboolean
 command_train (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -82,6 +137,8 @@ command_train (const LsRequest *r, LsAnswer *a, GError **error)
   gboolean ok = read_spec (r, &spec, error);
   if (ok)
     ls_job_tell_from (&spec.job, a);
+  if (ok)
+    note_of_run (r, spec.job.from, a);
   LsTrainReport *report = ok ? ls_train_run (&spec, error) : NULL;
   if (report && !check_fit (r, report, a, error))
     g_clear_pointer (&report, ls_train_report_free);

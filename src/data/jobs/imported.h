@@ -22,7 +22,7 @@
 typedef enum {
   LS_REMARK_INFERRED, /* what follows from the program's rules, not from a word of the files */
   LS_REMARK_UNKNOWN,  /* what may matter, and is not understood; with a key: the files leave it open */
-  LS_REMARK_IGNORED,  /* options that matter neither to time nor to memory */
+  LS_REMARK_IGNORED,  /* options that matter neither to the time nor the memory of a step */
   LS_REMARK_CONFLICT, /* what contradicts itself: such a job is refused */
   LS_REMARK_BY_RULE,  /* of the strategy: no word of the files gives it, a rule of their program does, and
                        * another program that runs the job has it as it has it by itself */
