@@ -3,6 +3,7 @@
 
 #include "api/commands.h"
 #include "api/job_answer.h"
+#include "base/printable.h"
 #include "show/draw/pictures.h"
 #include "show/answers.h"
 #include "train/train.h"
@@ -74,6 +75,21 @@ check_fit (const LsRequest *r, const LsTrainReport *report, LsAnswer *a, GError 
   return ls_fail (error, LS_ERROR_NO_FIT, "%s; --ignore-memory answers all the same", text);
 }
 
+static bool
+is_given (gconstpointer request, const char *option)
+{
+  return ls_request_text (request, option) != NULL;
+}
+
+static void
+note_of_run (const LsRequest *r, const LsImported *from, LsAnswer *a)
+{
+  g_autofree char *out = from ? ls_import_of_run (from, is_given, r) : NULL,
+                  *what = out ? ls_printable (out) : NULL;
+  if (what)
+    ls_answer_note (a, "%s says more of the run, which is not taken: %s", from->path, what);
+}
+
 gboolean
 command_train (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -82,6 +98,8 @@ command_train (const LsRequest *r, LsAnswer *a, GError **error)
   gboolean ok = read_spec (r, &spec, error);
   if (ok)
     ls_job_tell_from (&spec.job, a);
+  if (ok)
+    note_of_run (r, spec.job.from, a);
   LsTrainReport *report = ok ? ls_train_run (&spec, error) : NULL;
   if (report && !check_fit (r, report, a, error))
     g_clear_pointer (&report, ls_train_report_free);

@@ -239,7 +239,7 @@ ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error)
     return ls_fail_null (error, LS_ERROR_UNSUPPORTED, "%s has fixed what could be changed to make it fit",
                          spec->order ? "the order of a file" : "a trace");
   LsWhatIf *advice = g_new (LsWhatIf, 1);
-  *advice = (LsWhatIf) { ls_what_if_row (r), ls_list_new (sizeof (LsWhatIfRow), ls_clear_2_texts), NULL };
+  *advice = (LsWhatIf) { ls_what_if_row (r), ls_list_new (sizeof (LsWhatIfRow), ls_what_if_row_clear), NULL };
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (GHashTable) useless = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (candidate_free);
@@ -247,7 +247,7 @@ ls_memory_advise (const LsJobSpec *spec, LsJobResult *r, GError **error)
   search_all (&x);
   g_array_sort (advice->rows, compare_advice);
   const guint enough[2] = { 0, G_MAXUINT }, nearest[2] = { N_NEAREST, 0 };
-  ls_what_if_assume_prices (spec, advice, -INFINITY, ls_what_if_n_fit (advice) > 0 ? enough : nearest, r);
+  ls_what_if_assume_others (spec, advice, -INFINITY, ls_what_if_n_fit (advice) > 0 ? enough : nearest, r);
   return advice;
 }
 

@@ -489,16 +489,25 @@ static const struct {
   { "cluster", "other accelerators", propose_clusters, true },
 };
 
+/* The value of a setting, NULL: the change has none of it. */
+static const char *
+setting_of (const LsChange *change, const char *key)
+{
+  for (guint i = 0; i < change->settings->len; i += 2)
+    if (strcmp (change->settings->pdata[i], key) == 0)
+      return change->settings->pdata[i + 1];
+  return NULL;
+}
+
 /* Without what needs another order: it is made for ranks, chunks and micro-batches. */
 static void
 keep_order (GPtrArray *changes)
 {
   static const char *const keys[] = { "schedule", "pp", "vpp", "dp", "micro-batch", "global-batch", NULL };
   for (guint i = changes->len; i-- > 0;) {
-    const GPtrArray *settings = ((const LsChange *) changes->pdata[i])->settings;
     bool is_other = false;
-    for (guint k = 0; k < settings->len; k += 2)
-      is_other |= g_strv_contains (keys, settings->pdata[k]);
+    for (const char *const *key = keys; *key; key++)
+      is_other |= setting_of (changes->pdata[i], *key) != NULL;
     if (is_other)
       g_ptr_array_remove_index (changes, i);
   }
@@ -608,6 +617,11 @@ try_one (guint i, gpointer data)
   g_autoptr (LsJobResult) r = simulate (t->spec, t->changes[i], &error);
   t->rows[i] = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = ls_what_if_reason (error) };
   t->rows[i].change = ls_change_text (t->changes[i]);
+  t->rows[i].cluster = g_strdup (setting_of (t->changes[i], "cluster"));
+  if (r && t->rows[i].cluster) {
+    ls_what_if_assume_headroom (t->spec, "headroom %s", r);
+    t->rows[i].rests_on = g_array_ref (r->assumptions);
+  }
   t->rows[i].idea = t->changes[i]->idea;
   t->rows[i].cost = t->changes[i]->cost;
 }
@@ -651,30 +665,49 @@ ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
   return !row->refused && fabs (then - now) > 1e-9 * now;
 }
 
-/* The first with another price, on that cluster, NULL: on any; NULL: there is none. most: of those that do
- * not fit, and that do, with such a gain; NULL: all. */
+/* The first on that cluster, or NULL with another price; NULL: there is none. most: of those that do not fit,
+ * and that do, with such a gain; NULL: all. */
 static const LsWhatIfRow *
 row_on (const LsWhatIf *w, const char *cluster, double least_gain, const guint *most)
 {
   guint n[2] = { 0 };
-  g_autofree char *option = g_strconcat ("--cluster ", cluster, cluster ? " " : NULL, NULL);
   for (guint i = 0; i < w->rows->len; i++) {
     const LsWhatIfRow *row = &g_array_index (w->rows, LsWhatIfRow, i);
-    g_autofree char *change = g_strconcat (row->change, " ", NULL);
-    bool is_shown = !most || (row->gain >= least_gain && n[row->fits]++ < most[row->fits]);
-    if (is_shown && ls_what_if_has_other_price (w, row) && (!cluster || strstr (change, option)))
+    bool is_shown = !most || (row->gain >= least_gain && n[row->fits]++ < most[row->fits]),
+         is_it = cluster ? g_strcmp0 (row->cluster, cluster) == 0 : ls_what_if_has_other_price (w, row);
+    if (is_shown && is_it && !row->refused)
       return row;
   }
   return NULL;
 }
 
+/* What the row's job has otherwise than `own`; not whose times it has, which its cluster says. */
+static void
+assume_otherwise (const LsWhatIfRow *row, bool is_shown, const GArray *own, GArray *all)
+{
+  static const char *const of_machine[] = { "gpu_calibration", "nccl", "clock_spread", NULL };
+  g_autofree char *bare = ls_override_bare (row->cluster);
+  guint first = all->len;
+  ls_assumptions_add_beside (&all, row->rests_on, own);
+  for (guint i = all->len; i-- > first;) {
+    LsAssumption *a = &g_array_index (all, LsAssumption, i);
+    g_autofree char *words = a->words;
+    a->words = words && is_shown ? g_strconcat (words, " on ", bare, NULL) : NULL;
+    a->says_instead = true;
+    if (g_strv_contains (of_machine, a->key))
+      g_array_remove_index (all, i);
+  }
+}
+
 void
-ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
+ls_what_if_assume_others (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
                           LsJobResult *r)
 {
   const char *file = "the accelerator's file";
   const LsClusterSpec *c = &r->cluster->spec;
   const GArray *successors = r->hardware->spec.successors;
+  g_autoptr (GArray) before = NULL;
+  ls_assumptions_add_beside (&before, r->assumptions, NULL);
   g_autofree char *own = ls_cluster_change (spec->cluster, c, "gpu.usd_per_hour", "USD");
   ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = w->now.usd_per_gpu_hour },
                         row_on (w, NULL, least_gain, most) ? "$%s for an hour of a GPU" : NULL,
@@ -683,13 +716,15 @@ ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, double least
   for (guint i = 0; successors && i < successors->len; i++) {
     const char *cluster = g_array_index (successors, char *, i);
     const LsWhatIfRow *row = row_on (w, cluster, 0, NULL);
+    const bool is_shown = row_on (w, cluster, least_gain, most) != NULL;
     g_autofree char *bare = ls_override_bare (cluster), *words = g_strconcat ("$%s for one of ", bare, NULL),
                     *path = g_strdup_printf ("successors.%u", i),
                     *dearer = ls_override_add (cluster, "gpu.usd_per_hour=USD"),
                     *other = ls_cluster_change (spec->cluster, c, path, dearer);
     if (row)
-      ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = row->usd_per_gpu_hour },
-                            row_on (w, cluster, least_gain, most) ? words : NULL,
+      assume_otherwise (row, is_shown, before, r->assumptions);
+    if (row && ls_what_if_has_other_price (w, row))
+      ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = row->usd_per_gpu_hour }, is_shown ? words : NULL,
                             ls_override_changes (cluster, "gpu", "usd_per_hour=") ? NULL : file, other,
                             &r->assumptions);
   }
@@ -714,14 +749,14 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
   LsWhatIf *w = g_new (LsWhatIf, 1);
   ls_what_if_assume_headroom (spec, "headroom %s", r);
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
-                    .rows = ls_list_new (sizeof (LsWhatIfRow), ls_clear_2_texts),
+                    .rows = ls_list_new (sizeof (LsWhatIfRow), ls_what_if_row_clear),
                     .knobs = r->knobs ? g_array_ref (r->knobs) : NULL };
   LsJobSpec one = *spec; /* borrows all */
   if (one.network == LS_JOB_NETWORK_ALL)
     one.network = LS_JOB_NETWORK_FLOW;
   ls_what_if_simulate (&one, changes, n_threads, progress, w);
   g_array_sort (w->rows, compare_rows);
-  ls_what_if_assume_prices (spec, w, LS_LEAST_GAIN, top > 0 ? most : NULL, r);
+  ls_what_if_assume_others (spec, w, LS_LEAST_GAIN, top > 0 ? most : NULL, r);
   w->assumptions = g_array_ref (r->assumptions);
   return w;
 }
@@ -764,6 +799,13 @@ ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, co
   LsWhatIf *w = simulate_all (spec, r, changes, 0, n_threads, progress);
   w->mixes_programs = true;
   return w;
+}
+
+void
+ls_what_if_row_clear (gpointer row)
+{
+  ls_clear_3_texts (row);
+  g_clear_pointer (&((LsWhatIfRow *) row)->rests_on, g_array_unref);
 }
 
 void

@@ -47,6 +47,8 @@ GPtrArray *ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r);
 typedef struct {
   char *change;     /* options to append: "--schedule zb-h1"; NULL: none, the job itself */
   char *refused;    /* why it was not simulated; NULL: it was, and what follows holds    */
+  char *cluster;    /* another one; NULL: the job's */
+  GArray *rests_on; /* LsAssumption, where cluster is one; else NULL */
   const char *idea; /* static: what kind of change                                       */
   const char *cost; /* static: what it takes beside time and memory; NULL: nothing       */
   double step_time_s, tokens_per_s;
@@ -87,9 +89,12 @@ void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint
 
 /* Whether an hour of all GPUs costs something else than now; false where a price is not known. */
 bool ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row);
-/* Adds what an hour of GPUs costs, the job's and those of rows, to what the job rests on; its sentence has
- * those that a text shows. most: of those that do not fit, and that do, with such a gain; NULL: all. */
-void ls_what_if_assume_prices (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
+/* Frees a row's texts and lists, but not the row. */
+void ls_what_if_row_clear (gpointer row);
+/* Adds what an hour of GPUs costs, the job's and those of rows, and what rows on other clusters have otherwise
+ * by default to what the job rests on; its sentence has those that a text shows. most: of those that do not
+ * fit, and that do, with such a gain; NULL: all. */
+void ls_what_if_assume_others (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
                                LsJobResult *r);
 /* The same with the headroom, which decides whether it fits. words: as of ls_assumptions_add(). */
 void ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResult *r);

@@ -235,6 +235,12 @@ typedef struct {
   struct LsClusterSpec *spec; /* owned; has no other nodes itself                     */
 } LsOtherNodes;
 
+/* A key that the file of a cluster leaves out, and what holds without it. */
+typedef struct {
+  char *path, *value; /* "node.pcie.p2p", "true"     */
+  char *instead;      /* what to type for another one */
+} LsUnsaid;
+
 /* Kinds of nodes in a cluster, at most: 0 is that of the cluster itself, k that of others[k - 1]. */
 #define LS_MAX_NODE_KINDS 4
 
@@ -333,6 +339,7 @@ typedef struct LsClusterSpec {
   GArray *slices;     /* char *: "NAME XxYxZ" of slices that have names; NULL: none */
   GArray *successors; /* char *: clusters of later accelerators; NULL: none */
   GArray *others;     /* LsOtherNodes; NULL: all nodes are alike   */
+  GArray *unsaid;     /* LsUnsaid, of a user's own file; NULL: nothing */
   LsFitted fitted;
   bool gpu_is_assumed, fabric_is_assumed; /* where its file has none: one of NCCL */
   const char *unread;                     /* of such a file, interned: what has no effect; NULL: nothing */

@@ -46,13 +46,14 @@ static const Strings of_gpu = STRINGS (
     offsetof (LsGpu, calibration), offsetof (LsGpu, nccl), offsetof (LsGpu, access),
     offsetof (LsGpu, cluster), offsetof (LsGpu, kernels_known.of), offsetof (LsGpu, collectives_known.of));
 
-static const Strings none = { 0 }, of_string = STRINGS (0),
-                     of_vertex = STRINGS (offsetof (LsListVertex, name)),
-                     of_link
+static const Strings none
+    = { 0 },
+    of_string = STRINGS (0), of_vertex = STRINGS (offsetof (LsListVertex, name)),
+    of_link
     = STRINGS (offsetof (LsListLink, from), offsetof (LsListLink, to), offsetof (LsListLink, link.source)),
-                     of_nics = STRINGS (offsetof (LsListNics, at)),
-                     of_fault = STRINGS (offsetof (LsFault, link)),
-                     of_others = STRINGS (offsetof (LsOtherNodes, nodes), offsetof (LsOtherNodes, like));
+    of_nics = STRINGS (offsetof (LsListNics, at)), of_fault = STRINGS (offsetof (LsFault, link)),
+    of_others = STRINGS (offsetof (LsOtherNodes, nodes), offsetof (LsOtherNodes, like)),
+    of_unsaid = STRINGS (offsetof (LsUnsaid, path), offsetof (LsUnsaid, value), offsetof (LsUnsaid, instead));
 
 /* Lists of a spec, and the strings of their elements. */
 static const struct {
@@ -69,6 +70,7 @@ static const struct {
   { offsetof (LsClusterSpec, successors), &of_string },
   { offsetof (LsClusterSpec, fitted.runs.traits), &of_string },
   { offsetof (LsClusterSpec, others), &of_others },
+  { offsetof (LsClusterSpec, unsaid), &of_unsaid },
   { offsetof (LsClusterSpec, also), &of_string },
   { offsetof (LsClusterSpec, slices), &of_string },
 };

@@ -763,6 +763,13 @@ ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpe
   if (c->network.routing == LS_ROUTING_ECMP && has_fabric)
     ls_assumptions_add (all, "fabric_seed", g_strdup_printf ("%u", c->network.seed), of_ecmp,
                         ls_cluster_is_changed (cluster, c, "fabric.seed") ? NULL : why_seed, seed);
+  for (guint i = 0; c->unsaid && i < c->unsaid->len; i++) {
+    const LsUnsaid *unsaid = &g_array_index (c->unsaid, LsUnsaid, i);
+    g_autofree char *words = g_strconcat (unsaid->path, " %s", NULL);
+    if ((has_fabric && !ls_cluster_traits (c)->is_slice) || g_str_has_prefix (unsaid->path, "node.pcie."))
+      add_brief (all, g_intern_string (unsaid->path), g_strdup (unsaid->value), words, "by default",
+                 unsaid->instead);
+  }
 }
 
 void

@@ -22,7 +22,7 @@
 typedef enum {
   LS_REMARK_INFERRED, /* what follows from the program's rules, not from a word of the files */
   LS_REMARK_UNKNOWN,  /* what may matter, and is not understood; with a key: the files leave it open */
-  LS_REMARK_IGNORED,  /* options that matter neither to time nor to memory */
+  LS_REMARK_IGNORED,  /* options that matter neither to the time nor the memory of a step */
   LS_REMARK_CONFLICT, /* what contradicts itself: such a job is refused */
   LS_REMARK_BY_RULE,  /* of the strategy: no word of the files gives it, a rule of their program does, and
                        * another program that runs the job has it as it has it by itself */
@@ -71,6 +71,10 @@ bool ls_import_load (const char *const *paths, const LsModel *model, LsImported 
 /* The same of a text; name stands for its path, and nothing is given. */
 bool ls_import_read (const char *text, gsize n, const char *name, const LsModel *model,
                      LsImported *ret_import, LsDiagList *diags);
+/* What the files say of a run, not of a step, where none of the options of `lockstep train` that stand for it
+ * is given (of: is_given's own): "--save-interval 50 (--checkpoint-every)", owned; NULL: nothing. */
+char *ls_import_of_run (const LsImported *import, bool (*is_given) (gconstpointer of, const char *option),
+                        gconstpointer of);
 void ls_import_clear (gpointer import); /* an LsImported; NULL allowed */
 void ls_import_unref (gpointer import); /* one that is counted (g_atomic_rc_box_dup); NULL allowed */
 

@@ -547,3 +547,38 @@ static void __attribute__ ((constructor)) open_doors (void)
   };
   program_doors = &doors;
 }
+
+/* --- what files say of a run ------------------------------------------------------------------------- */
+
+static bool
+ends_with_one (const char *option, const char *names)
+{
+  g_autofree char *key = g_strconcat (".", option + strspn (option, "-"), NULL);
+  g_auto (GStrv) ends = g_strsplit (names, " ", -1);
+  g_strdelimit (key, "-", '_');
+  for (char **end = ends; *end; end++)
+    if (g_str_has_suffix (key, *end) && key[strlen (key) - strlen (*end) - 1] == '.')
+      return true;
+  return false;
+}
+
+char *
+ls_import_of_run (const LsImported *import, bool (*is_given) (gconstpointer of, const char *option),
+                  gconstpointer of)
+{
+  const cJSON *table = program_entry (program_map_get ("strangers"), "tables", "of_run"), *entry;
+  g_autoptr (GString) out = g_string_new (NULL);
+  for (guint i = 0; i < import->remarks->len; i++) {
+    const LsRemark *o = &g_array_index (import->remarks, LsRemark, i);
+    cJSON_ArrayForEach (entry, table) {
+      g_auto (GStrv) options = g_strsplit (entry->string, " ", -1);
+      bool is_one = o->kind == LS_REMARK_OPTION && ends_with_one (o->text, entry->valuestring);
+      for (char **option = options; *option; option++)
+        is_one = is_one && !is_given (of, *option);
+      if (is_one)
+        g_string_append_printf (out, "%s%s%s%s (--%s)", out->len > 0 ? ", " : "", o->text,
+                                o->value ? " " : "", o->value ? o->value : "", options[0]);
+    }
+  }
+  return out->len > 0 ? g_string_free (g_steal_pointer (&out), FALSE) : NULL;
+}

@@ -79,9 +79,9 @@ static const LsField switch_nics_fields[] = {
 static const LsField fabric_fields[] = {
   { "kind", LS_FIELD_ENUM, SPEC (fabric), .required = true, .names = fabric_kinds },
   { "rails", LS_FIELD_UINT, SPEC (network.rails), .min = 1, .max = 1024 },
-  { "routing", LS_FIELD_ENUM, SPEC (network.routing), .names = routings },
+  { "routing", LS_FIELD_ENUM, SPEC (network.routing), .names = routings, .argument = "KIND" },
   { "seed", LS_FIELD_UINT, SPEC (network.seed), .max = UINT32_MAX },
-  { "pxn", LS_FIELD_BOOL, SPEC (network.pxn) },
+  { "pxn", LS_FIELD_BOOL, SPEC (network.pxn), .argument = "false" },
   { "nodes_per_leaf", LS_FIELD_UINT, SPEC (network.nodes_per_leaf), .min = 1, .max = 1 << 20 },
   { "oversubscription", LS_FIELD_DOUBLE, SPEC (network.oversubscription), .min = 1, .max = 1e6 },
   { "link", LS_FIELD_OBJECT, SPEC (network.spine), .fields = ls_link_fields },
@@ -127,7 +127,7 @@ static const LsField write_fields[] = {
 static const LsField pcie_fields[] = {
   { "switches", LS_FIELD_UINT, SPEC (server.pcie_switches), .required = true, .max = 1024 },
   { LINK ("link", server.pcie) },
-  { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`" },
+  { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`", .argument = "false|switch" },
   { "p2p_writes", LS_FIELD_OBJECT, 0, .fields = write_fields },
   { .table = "cluster.pcie" },
 };
@@ -168,8 +168,8 @@ static const LsField nic_fields[] = {
   { "count", LS_FIELD_UINT, SPEC (nics.n), .min = 1, .max = 1024,
     .default_text = "required, but of a list those in it", .meaning = NICS_MEANING },
   { LINK ("link", nics.port) },
-  { "transport", LS_FIELD_ENUM, SPEC (nics.transport), .names = transports },
-  { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false" },
+  { "transport", LS_FIELD_ENUM, SPEC (nics.transport), .names = transports, .argument = "tcp" },
+  { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false", .argument = "false" },
   { "known", LS_FIELD_OBJECT, SPEC (network.known), .fields = ls_known_fields },
   { .table = "cluster.nic" },
 };
@@ -629,13 +629,51 @@ finish_fitted (const LsJsonDoc *doc, const LsFittedRuns *r, LsDiagList *diags)
   return ok;
 }
 
+/* --- what a file does not say --- */
+
+/* What holds without a key that has an argument; NULL: another value would change nothing there. */
+static char *
+usual_of (const LsClusterSpec *s, const LsField *f, bool is_of_pcie)
+{
+  bool has_nvlink = ls_server_has_nvlink (&s->server);
+  if (is_of_pcie ? has_nvlink || s->gpus_per_node == 1
+                 : f->kind == LS_FIELD_BOOL && (s->network.rails == 1 || !has_nvlink || s->nics.is_staged))
+    return NULL;
+  if (f->kind == LS_FIELD_ENUM)
+    return ls_field_text (f, s, NULL);
+  const char *usual = ls_field_default (f);
+  return is_of_pcie || f->kind != LS_FIELD_IGNORED ? g_strdup (usual)
+                                                   : g_strdup (s->nics.is_staged ? "false" : "true");
+}
+
+static void
+add_unsaid (LsClusterSpec *s, const cJSON *object, const LsField *fields, const char *prefix)
+{
+  for (const LsField *f = fields; f->key; f++) {
+    const cJSON *value = ls_json_at (object, f->key);
+    g_autofree char *path = g_strconcat (prefix, f->key, NULL), *below = g_strconcat (path, ".", NULL),
+                    *usual = f->argument && !value ? usual_of (s, f, fields == pcie_fields) : NULL;
+    if (f->kind == LS_FIELD_OBJECT && value)
+      add_unsaid (s, value, f->fields, below);
+    const LsUnsaid unsaid = { path, usual, usual ? g_strconcat (path, "=", f->argument, NULL) : NULL };
+    if (!usual)
+      continue;
+    g_array_append_val (s->unsaid, unsaid);
+    path = usual = NULL;
+  }
+}
+
 static bool
 finish_cluster (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags)
 {
   LsClusterSpec *spec = object;
-  return finish_node (doc, spec, diags) && finish_fabric (doc, spec, diags)
+  bool ok = finish_node (doc, spec, diags) && finish_fabric (doc, spec, diags)
       && finish_fitted (doc, &spec->fitted.runs, diags) && read_gpu_of (doc, spec, diags)
       && finish_other_nodes (doc, spec, diags);
+  spec->unsaid = g_array_new (FALSE, TRUE, sizeof (LsUnsaid));
+  if (ok)
+    add_unsaid (spec, root, ls_cluster_fields, "");
+  return ok;
 }
 
 static const LsClusterSpec one_node = { .n_nodes = 1,
@@ -666,6 +704,15 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
   if (!ls_data_file_load (&ls_cluster_file, name, ret_spec, diags))
     return false;
   ret_spec->name = ls_override_name (ret_spec->name, name);
+  g_autofree char *bare = ls_override_bare (name);
+  if (!ls_data_is_path (bare))
+    g_array_set_size (ret_spec->unsaid, 0);
+  for (guint i = 0; i < ret_spec->unsaid->len; i++) {
+    LsUnsaid *unsaid = &g_array_index (ret_spec->unsaid, LsUnsaid, i);
+    g_autofree char *change = unsaid->instead,
+                    *changed = ls_override_add (ls_json_is_given (name) ? ret_spec->name : name, change);
+    unsaid->instead = g_strconcat ("--cluster ", changed, NULL);
+  }
   return true;
 }
 

@@ -87,7 +87,8 @@ struct LsField {
   const char *meaning;      /* likewise                                                   */
   bool file_only;           /* not a flag                                   */
   const char *topic;        /* of a knob of a job: the group of the help that shows it */
-  const char *argument;     /* of a knob: what the help shows for its value; NULL: as its kind has it */
+  const char *argument;     /* of a knob: what the help shows for its value; NULL: as its kind has it; of a
+                               cluster's key: what to type where its file leaves it out; NULL: no matter */
   bool repeated;            /* of a knob: its flag may be given several times, and all count */
   bool usual;               /* of a knob: the short help shows it too       */
   bool set_only;            /* of a knob: no flag of its own, --set alone; what it says is the program's */
