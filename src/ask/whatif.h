@@ -91,7 +91,7 @@ void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint
 bool ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row);
 /* Frees a row's texts and lists, but not the row. */
 void ls_what_if_row_clear (gpointer row);
-/* Adds what an hour of GPUs costs, the job's and those of rows, and what rows on other clusters have otherwise
+/* Adds what an hour of GPUs costs, of the job and of rows, and what rows on other clusters have otherwise
  * by default to what the job rests on; its sentence has those that a text shows. most: of those that do not
  * fit, and that do, with such a gain; NULL: all. */
 void ls_what_if_assume_others (const LsJobSpec *spec, const LsWhatIf *w, double least_gain, const guint *most,
