@@ -734,9 +734,15 @@ hosts_have_same_roles (const Blocks *b, uint32_t host, uint32_t other)
 {
   uint32_t n = b->at->gpus_per_host, first = stretch_gpu (&b->stretches, host * n),
            first_of_other = stretch_gpu (&b->stretches, other * n);
-  bool are_same = MAX (first, first_of_other) + n <= b->plan->n_ranks;
-  for (uint32_t i = 0; i < n && are_same; i++)
-    are_same = ls_plan_role (b->plan, first + i) == ls_plan_role (b->plan, first_of_other + i);
+  const LsPlan *plan = b->plan;
+  bool are_same = MAX (first, first_of_other) + n <= plan->n_ranks,
+       by_mesh = !plan->bindings && !plan->role_of_rank;
+  for (uint32_t i = 0; i < n && are_same;) {
+    are_same = ls_plan_role (plan, first + i) == ls_plan_role (plan, first_of_other + i);
+    i = by_mesh ? MIN (ls_plan_end_of_role (plan, first + i) - first,
+                       ls_plan_end_of_role (plan, first_of_other + i) - first_of_other)
+                : i + 1;
+  }
   return are_same;
 }
 

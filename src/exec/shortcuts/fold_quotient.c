@@ -2,6 +2,8 @@
  * bundles of several places the communicators, and places the resources; of the second, the ranks,
  * communicators and resources of one place of each class. */
 
+#include <string.h>
+
 #include "base/tally.h"
 #include "exec/extras.h"
 #include "exec/shortcuts/fold_blocks.h"
@@ -89,15 +91,24 @@ add_hosts (const Blocks *b, RefineLists *l)
   return n;
 }
 
+/* Where GPU i has rank i, and with ranks that are slow no stretch is left out. */
+static bool
+hosts_begin_alike (const Blocks *b, uint32_t host, uint32_t other)
+{
+  const double *slow = b->x->options.slow;
+  uint32_t n = b->at->gpus_per_host;
+  return hosts_have_same_roles (b, host, other)
+      && (!slow || memcmp (&slow[host * n], &slow[other * n], n * sizeof *slow) == 0);
+}
+
 /* What things are to begin with; resource: with what add_bundles() knows of them. */
 static void
 tell_places_apart (const Blocks *b, const GArray *wide, LsArena *scratch, Refine *r)
 {
   g_autofree LsSig *hosts = g_new (LsSig, b->at->n_hosts + 1);
-  bool may_repeat = b->period > 0 && !b->x->options.slow;
   for (uint32_t i = 0; i < b->at->n_hosts; i++)
     hosts[i]
-        = may_repeat && i > 0 && hosts_have_same_roles (b, i, i - 1) ? hosts[i - 1] : first_of_host (b, i);
+        = b->period > 0 && i > 0 && hosts_begin_alike (b, i, i - 1) ? hosts[i - 1] : first_of_host (b, i);
   r->rank = ls_arena_new_array (scratch, LsSig, r->n_ranks);
   r->comm = ls_arena_new_array (scratch, LsSig, r->n_comms);
   r->is_ample = ls_arena_new_array (scratch, bool, r->n_resources);
