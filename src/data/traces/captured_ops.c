@@ -57,9 +57,9 @@ read_line (const cJSON *each, Line *ret)
 {
   const char *what = cJSON_GetStringValue (cJSON_GetArrayItem (each, 0));
   *ret = (Line) { what ? *what : '\0', each, -1, 0 };
-  if (what && strchr ("kpdgcfm", *what))
+  if (what && strchr ("kpdgcfmv", *what))
     ret->row = (int64_t) number_at (each, 1);
-  return what && what[0] && !what[1] && strchr ("kpdgcfm()rwhea+-bx", *what);
+  return what && what[0] && !what[1] && strchr ("kpdgcfmv()rwhea+-bx", *what);
 }
 
 /* --- messages ------------------------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ captured_read_used (CapturedReading *x, const char *file, const cJSON *root, Cap
     Stream *s = ok && strchr ("kpdgcfrwh", l.what)
         ? stream_at (streams, number_at (each, strchr ("rwh", l.what) ? 1 : 2))
         : NULL;
-    ok = ok && (s || strchr ("m()ea+-bx", l.what));
+    ok = ok && (s || strchr ("mv()ea+-bx", l.what));
     if (ok && strchr ("kpd", l.what))
       s->n_work++;
     if (ok && l.what == 'm') {
@@ -284,6 +284,7 @@ typedef struct {
   CapturedRole *role;
   GPtrArray *rows, *kinds, *kernels, *modules; /* cJSON by place */
   double *threads;                             /* of all that each row launches */
+  double *pairs;                               /* of each row's attention; 0: it has none, or nobody knows */
   GArray *ops;                                 /* TraceOp, of the open segment */
   int64_t n_ops, base;                         /* of all, and before the open segment */
   Points issued, waits[LS_N_STREAMS], waited[LS_N_STREAMS];
@@ -530,6 +531,7 @@ write_launch (Writing *w, const Line *l)
                               .inputs = cJSON_GetObjectItemCaseSensitive (kind, "inputs"),
                               .outputs = cJSON_GetObjectItemCaseSensitive (kind, "outputs"),
                               .made = w->made,
+                              .pairs = l->row >= 0 ? w->pairs[l->row] : 0,
                               .share = 1 };
   w->made = 0;
   if (l->what == 'k') {
@@ -816,6 +818,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   g_autoptr (GArray) events = g_array_new (FALSE, FALSE, sizeof (Points)),
                      batch = g_array_new (FALSE, FALSE, sizeof (Message));
   g_autofree double *threads = g_new0 (double, rows->len + 1);
+  g_autofree double *pairs = g_new0 (double, rows->len + 1);
   Writing w = { x,
                 role,
                 rows,
@@ -823,6 +826,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
                 kernels,
                 modules,
                 threads,
+                pairs,
                 g_array_new (FALSE, TRUE, sizeof (TraceOp)),
                 .issued = no_points,
                 .events = events,
@@ -833,8 +837,12 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
     w.waits[s] = w.waited[s] = no_points;
   cJSON_ArrayForEach (each, did) {
     Line l;
-    if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w.rows->len)
+    if (!read_line (each, &l) || l.row < 0 || l.row >= w.rows->len)
+      continue;
+    if (l.what == 'k')
       w.threads[l.row] += threads_of (&l);
+    else if (l.what == 'v')
+      w.pairs[l.row] = number_at (l.line, 2);
   }
   cJSON_ArrayForEach (each, did)
     if (!(ok = take_next (&w, each, batch, &is_open, file)))
