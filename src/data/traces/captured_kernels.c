@@ -368,6 +368,17 @@ n_packed (const LsCapturedLaunch *l)
   return 0;
 }
 
+/* Whether a number is added to each score, which is the fourth argument; of backward passes the fifth, and of
+ * cuDNN's the ninth. */
+static bool
+reads_mask (const LsCapturedLaunch *l)
+{
+  bool is_cudnn = l->op && strstr (l->op, "cudnn_attention"), is_back = l->op && strstr (l->op, "backward");
+  Tensor t;
+  return l->op && (is_cudnn || strstr (l->op, "efficient_attention"))
+      && tensor_at (l->inputs, is_back ? (is_cudnn ? 8 : 4) : 3, &t) && t.n_dims > 1;
+}
+
 /* As a graph of cuDNN has it, which does not say how long packed sequences are; false: it is no attention. */
 static bool
 attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
@@ -384,6 +395,7 @@ attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
                       .k = l->k,
                       .batch = l->batch,
                       .attention = LS_ATTENTION_KERNEL_CUDNN,
+                      .masked = reads_mask (l),
                       .flops = flops * (is_backward ? 2.5 : 1) * (l->is_masked ? 0.5 : 1),
                       .bytes = MAX (l->all_bytes, 1) };
   return true;
@@ -427,6 +439,7 @@ attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool 
   ret->n = (uint64_t) keys;
   ret->batch = (uint64_t) n * q.dims[heads];
   ret->flops = (is_backward ? 10 : 4) * pairs * (double) q.dims[heads] * (double) ret->k;
+  ret->masked = reads_mask (l);
   ret->is_guess = l->pairs <= 0 && (is_flex || (packed > 0 && !is_even));
   return true;
 }

@@ -486,14 +486,15 @@ kernel_number (CapturedReading *x, const LsKernel *from, const char *name)
   k.access = from->access;
   k.is_guess = from->is_guess;
   k.attention = from->attention;
+  k.masked = from->masked;
   if (!ls_kernel_is_gemm (k.kind)) {
     k.flops = from->flops > 0 ? from->flops : -1;
     k.bytes = rint (from->bytes);
   }
-  char *key = g_strdup_printf ("%s %d %d %d %d %d %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
+  char *key = g_strdup_printf ("%s %d %d %d %d %d %d %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
                                " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %.17g %.17g",
                                name, (int) k.kind, (int) k.dtype, (int) k.access, (int) k.attention,
-                               k.is_guess, k.m, k.n, k.k, k.batch, k.flops, k.bytes);
+                               k.is_guess, k.masked, k.m, k.n, k.k, k.batch, k.flops, k.bytes);
   guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, key));
   if (number > 0) {
     g_free (key);

@@ -159,8 +159,48 @@ attention_is_causal_where_it_says_so (void)
   }
 }
 
-/* Sequences that lie one after the other, and masks of blocks: as many pairs as the capture says; where it does
- * not, at most so many, which is a guess but where all are as long as the longest. */
+/* What a mask adds is read by the kernels, which are slower for it; statistics and the like are no mask. */
+static void
+attention_reads_a_mask_where_it_is_given_one (void)
+{
+#define FOUR "\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\""
+  static const struct {
+    const char *op, *inputs;
+    bool is_masked;
+  } cases[] = {
+    { "aten::_cudnn_attention_forward", "[" FOUR ",\"bf16[1,1,64,64]\",null,null,64,64,true,null,false]",
+      true },
+    { "aten::_cudnn_attention_forward", "[" FOUR ",null,null,null,64,64,true,null,false]", false },
+    { "aten::_cudnn_attention_backward",
+      "[null," FOUR ",null,\"fp32[1,2,64,1]\",\"int64[]\",\"int64[]\",\"bf16[1,1,64,64]\",null,null,64,64]",
+      true },
+    { "aten::_efficient_attention_backward", "[null," FOUR ",null,\"bf16[1,2,64,32]\",null,null,64,64]",
+      false },
+    { "aten::_efficient_attention_backward", "[null," FOUR ",\"bf16[1,2,64,64]\",null,null,null,64,64]",
+      true },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    for (guint products = 0; products <= 2; products += 2) {
+      cJSON *inputs = cJSON_Parse (cases[i].inputs);
+      const LsCapturedLaunch launch = { .work = products > 0 ? LS_CAPTURED_PLAN : LS_CAPTURED_KERNEL,
+                                        .kernel = "fmha_cutlass",
+                                        .op = cases[i].op,
+                                        .inputs = inputs,
+                                        .products = products,
+                                        .m = 64,
+                                        .n = 64,
+                                        .k = 32,
+                                        .batch = 2,
+                                        .share = 1 };
+      LsKernel k;
+      ls_check_impl (ls_captured_kernel (&launch, &k) && k.masked == cases[i].is_masked, __FILE__, __LINE__,
+                     "case %u: masked %d", i, k.masked);
+      cJSON_Delete (inputs);
+    }
+}
+
+/* Sequences that lie one after the other, and masks of blocks: as many pairs as the capture says; where it
+ * does not, at most so many, which is a guess but where all are as long as the longest. */
 static void
 attention_has_the_pairs_that_are_said (void)
 {
@@ -187,7 +227,8 @@ attention_has_the_pairs_that_are_said (void)
       "[" PACKED ",null,null,null,null,\"int32[4]\",\"int32[4]\",null,null,null,64,64]", 1000, 4 * 1000, 32,
       64, 32, 6, true },
     { "fmha_cutlassB", "aten::_efficient_attention_backward",
-      "[null,\"bf16[1,96,2,32]\",\"bf16[1,96,2,32]\",\"bf16[1,96,2,32]\",null,null,\"int32[4]\",\"int32[4]\",64,64,"
+      "[null,\"bf16[1,96,2,32]\",\"bf16[1,96,2,32]\",\"bf16[1,96,2,32]\",null,null,"
+      "\"int32[4]\",\"int32[4]\",64,64,"
       "null,null,null,null,1,false]",
       0, 10 * 96 * 64 / 2, 32, 64, 32, 6, false },
     /* the graph says four times the longest */
@@ -339,6 +380,7 @@ free_bundle (void)
 LS_TEST_SUITE_WITH (load_bundle, free_bundle, LS_TEST (kernels_are_of_their_class),
                     LS_TEST (kernels_of_one_operator_share_it),
                     LS_TEST (attention_is_causal_where_it_says_so),
+                    LS_TEST (attention_reads_a_mask_where_it_is_given_one),
                     LS_TEST (attention_has_the_pairs_that_are_said), LS_TEST (what_is_wrong_is_said),
                     LS_TEST (exchanges_are_of_the_fullest), LS_TEST (pairs_are_of_their_operator),
                     LS_TEST (damage_ends_in_a_trace_or_a_reason))
