@@ -444,6 +444,7 @@ attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool 
   return true;
 }
 
+/* Kernels of CUTLASS and of PyTorch's compiler have FlashAttention-2's algorithm, and its times. */
 static bool
 attends (const LsCapturedLaunch *l, LsKernel *ret)
 {
@@ -460,9 +461,10 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
       continue;
     if (!attends_with (l, first, attentions[i].heads_first, first == 1 || strstr (l->op, "backward"), ret))
       return false;
+    bool is_like_fa2 = strstr (name, "flash_") || strstr (name, "fmha_") || strstr (name, "flex_attention");
     ret->attention = is_plan         ? LS_ATTENTION_KERNEL_CUDNN
         : strstr (name, "FlashAttn") ? LS_ATTENTION_KERNEL_FA3
-        : strstr (name, "flash_")    ? LS_ATTENTION_KERNEL_FA2
+        : is_like_fa2                ? LS_ATTENTION_KERNEL_FA2
                                      : LS_ATTENTION_KERNEL_AUTO;
     return true;
   }

@@ -255,6 +255,10 @@ attention_has_the_pairs_that_are_said (void)
                                       .share = 1 };
     LsKernel k;
     bool is_known = ls_captured_kernel (&launch, &k), is_flex = strstr (cases[i].op, "flex") != NULL;
+    LS_CHECK (k.attention
+              == (cases[i].is_plan                       ? LS_ATTENTION_KERNEL_CUDNN
+                      : strstr (cases[i].op, "attn_3::") ? LS_ATTENTION_KERNEL_FA3
+                                                         : LS_ATTENTION_KERNEL_FA2));
     double flops = cases[i].flops * (is_flex ? 4 : 2) * (double) cases[i].k;
     ls_check_impl (is_known == cases[i].is_known && ls_kernel_is_attention (k.kind)
                        && fabs (k.flops - flops) < 0.5 && k.m == cases[i].m && k.n == cases[i].n
