@@ -322,15 +322,9 @@ static const struct {
     true,
     { "_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention_backward",
       "_scaled_dot_product_cudnn_attention_backward", "_cudnn_attention_backward" } },
-  { 1,
-    false,
-    { "flash_attention_b", "efficient_attention_b", "flash_attn_b", "flash_attn_varlen_b",
-      "flash_attn_3::b" } },
+  { 1, false, { "flash_attention_b", "efficient_attention_b", "flash_attn_b", "_varlen_b", "attn_3::b" } },
   { 0, true, { "_scaled_dot_product_", "_cudnn_attention_forward" } },
-  { 0,
-    false,
-    { "flash_attention_f", "efficient_attention_f", "flash_attn_f", "flash_attn_varlen_f",
-      "flash_attn_3::f" } },
+  { 0, false, { "flash_attention_f", "efficient_attention_f", "flash_attn_f", "_varlen_f", "attn_3::f" } },
   { 0, true, { "flex_attention" } },
 };
 
@@ -354,29 +348,32 @@ is_causal (const LsCapturedLaunch *l)
 }
 
 /* Sequences that lie one after the other, as a list says where each begins and the last ends; 0: there is
- * none. */
+ * none. ret_longest: keys of the longest, the second whole number after its queries, if there is one. */
 static double
-n_packed (const LsCapturedLaunch *l)
+n_packed (const LsCapturedLaunch *l, double *ret_longest)
 {
   const cJSON *each;
+  double n = 0, n_numbers = 0;
   Tensor t;
   cJSON_ArrayForEach (each, l->inputs) {
-    const char *text = cJSON_GetStringValue (each);
-    if (text && g_str_has_prefix (text, "int32[") && read_tensor (text, &t) && t.n_dims == 1 && t.n > 1)
-      return t.n - 1;
+    bool is_list = n == 0 && read_tensor (cJSON_GetStringValue (each), &t) && t.n_dims == 1;
+    if (is_list && t.dtype == LS_DTYPE_BYTE && t.size == 4)
+      n = MAX (t.n - 1, 0);
+    if (cJSON_IsNumber (each) && n_numbers++ == 1)
+      *ret_longest = CLAMP (each->valuedouble, 1, *ret_longest);
   }
-  return 0;
+  return n;
 }
 
-/* Whether a number is added to each score, which is the fourth argument; of backward passes the fifth, and of
- * cuDNN's the ninth. */
+/* What is added to scores is the fourth argument; of backward passes the fifth, and of cuDNN's the ninth. */
 static bool
 reads_mask (const LsCapturedLaunch *l)
 {
-  bool is_cudnn = l->op && strstr (l->op, "cudnn_attention"), is_back = l->op && strstr (l->op, "backward");
+  const char *op = l->op ? l->op : "";
+  bool is_cudnn = strstr (op, "cudnn_attention"), is_back = strstr (op, "backward");
   Tensor t;
-  return l->op && (is_cudnn || strstr (l->op, "efficient_attention"))
-      && tensor_at (l->inputs, is_back ? (is_cudnn ? 8 : 4) : 3, &t) && t.n_dims > 1;
+  int at = !is_back ? 3 : is_cudnn ? 8 : 4;
+  return (is_cudnn || strstr (op, "efficient_attention")) && tensor_at (l->inputs, at, &t) && t.n_dims > 1;
 }
 
 /* As a graph of cuDNN has it, which does not say how long packed sequences are; false: it is no attention. */
@@ -384,7 +381,7 @@ static bool
 attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
 {
   bool is_backward = l->products > 2;
-  if (l->work != LS_CAPTURED_PLAN || l->products < 2 || n_packed (l) > 0)
+  if (l->work != LS_CAPTURED_PLAN || l->products < 2 || n_packed (l, &(double) { 1 }) > 0)
     return false;
   double flops = 4 * (double) l->batch * (double) l->m * (double) l->n * (double) l->k;
   *ret = (LsKernel) { .name = "attention",
@@ -401,18 +398,6 @@ attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
   return true;
 }
 
-/* Keys of the longest of them: the second whole number, after its queries. */
-static double
-longest_of (const LsCapturedLaunch *l, double most)
-{
-  const cJSON *each;
-  int n = 0;
-  cJSON_ArrayForEach (each, l->inputs)
-    if (cJSON_IsNumber (each) && n++ == 1)
-      return CLAMP (each->valuedouble, 1, most);
-  return most;
-}
-
 /* Queries, keys and values of an operator or a kernel of PyTorch's compiler. */
 static bool
 attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool is_backward, LsKernel *ret)
@@ -421,17 +406,17 @@ attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool 
   if (!tensor_at (l->inputs, (int) first, &q) || !tensor_at (l->inputs, (int) first + 1, &k) || q.n_dims < 3
       || q.n_dims > 4 || k.n_dims != q.n_dims)
     return false;
-  if (!tensor_at (l->inputs, (int) first + 2, &v) || v.n_dims != q.n_dims)
-    v = k;
+  v = tensor_at (l->inputs, (int) first + 2, &v) && v.n_dims == q.n_dims ? v : k;
   heads_first &= q.n_dims == 4;
-  uint32_t tokens = q.n_dims - (heads_first ? 2 : 3), heads = q.n_dims - (heads_first ? 3 : 2),
-           width = q.n_dims - 1;
+  uint32_t width = q.n_dims - 1, tokens = width - (heads_first ? 1 : 2),
+           heads = width - (heads_first ? 2 : 1);
   bool is_flex = strstr (l->op, "flex_attention") != NULL;
-  double n_rows = q.n_dims == 4 ? (double) q.dims[0] : 1, packed = n_rows > 1 || is_flex ? 0 : n_packed (l),
+  double n_rows = q.n_dims == 4 ? (double) q.dims[0] : 1, longest = (double) k.dims[tokens],
+         packed = n_rows > 1 || is_flex ? 0 : n_packed (l, &longest),
          n = MAX (packed > 0 ? packed : n_rows, 1), of_all = n_rows * (double) q.dims[tokens],
-         keys = packed > 0 ? longest_of (l, (double) k.dims[tokens]) : (double) k.dims[tokens];
+         keys = packed > 0 ? longest : (double) k.dims[tokens];
   /* of what is not known all sequences are as long as the longest, and no block is skipped */
-  bool is_even = packed > 0 && n * keys == of_all && q.dims[tokens] == k.dims[tokens];
+  bool is_uneven = packed > 0 && (n * keys != of_all || q.dims[tokens] != k.dims[tokens]);
   double pairs = l->pairs > 0 ? l->pairs : of_all * keys * (is_causal (l) ? 0.5 : 1);
   *ret = ls_kernel_attention ("attention", q.dtype, 1, (uint64_t) of_all, q.dims[heads], k.dims[heads],
                               (q.dims[width] + v.dims[width]) / 2, false, is_backward);
@@ -440,7 +425,7 @@ attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool 
   ret->batch = (uint64_t) n * q.dims[heads];
   ret->flops = (is_backward ? 10 : 4) * pairs * (double) q.dims[heads] * (double) ret->k;
   ret->masked = reads_mask (l);
-  ret->is_guess = l->pairs <= 0 && (is_flex || (packed > 0 && !is_even));
+  ret->is_guess = l->pairs <= 0 && (is_flex || is_uneven);
   return true;
 }
 
@@ -461,11 +446,9 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
       continue;
     if (!attends_with (l, first, attentions[i].heads_first, first == 1 || strstr (l->op, "backward"), ret))
       return false;
-    bool is_like_fa2 = strstr (name, "flash_") || strstr (name, "fmha_") || strstr (name, "flex_attention");
     ret->attention = is_plan         ? LS_ATTENTION_KERNEL_CUDNN
         : strstr (name, "FlashAttn") ? LS_ATTENTION_KERNEL_FA3
-        : is_like_fa2                ? LS_ATTENTION_KERNEL_FA2
-                                     : LS_ATTENTION_KERNEL_AUTO;
+                                     : LS_ATTENTION_KERNEL_FA2;
     return true;
   }
   return false;

@@ -818,8 +818,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   g_autoptr (GHashTable) graphs = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_array_unref);
   g_autoptr (GArray) events = g_array_new (FALSE, FALSE, sizeof (Points)),
                      batch = g_array_new (FALSE, FALSE, sizeof (Message));
-  g_autofree double *threads = g_new0 (double, rows->len + 1);
-  g_autofree double *pairs = g_new0 (double, rows->len + 1);
+  g_autofree double *threads = g_new0 (double, 2 * (rows->len + 1));
   Writing w = { x,
                 role,
                 rows,
@@ -827,7 +826,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
                 kernels,
                 modules,
                 threads,
-                pairs,
+                threads + rows->len + 1,
                 g_array_new (FALSE, TRUE, sizeof (TraceOp)),
                 .issued = no_points,
                 .events = events,
@@ -838,11 +837,10 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
     w.waits[s] = w.waited[s] = no_points;
   cJSON_ArrayForEach (each, did) {
     Line l;
-    if (!read_line (each, &l) || l.row < 0 || l.row >= w.rows->len)
-      continue;
-    if (l.what == 'k')
+    bool is_of_row = read_line (each, &l) && l.row >= 0 && l.row < w.rows->len;
+    if (is_of_row && l.what == 'k')
       w.threads[l.row] += threads_of (&l);
-    else if (l.what == 'v')
+    if (is_of_row && l.what == 'v')
       w.pairs[l.row] = number_at (l.line, 2);
   }
   cJSON_ArrayForEach (each, did)

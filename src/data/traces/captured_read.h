@@ -67,8 +67,7 @@ bool captured_read_ops (CapturedReading *x, const char *file, const cJSON *root,
  * on which tensors. What the launch does with memory follows from both.
  *
  * Equations. A product: its sizes. Attention: as ls_kernel_attention() of the operator's queries and keys,
- * with as many pairs of these as the capture says; where sequences are packed, or blocks are skipped, and it
- * does not say, at most so many: all tokens times the longest sequence, or all keys.
+ * with as many pairs as the capture says; else at most: all tokens by the longest sequence, or by all keys.
  * All others stream: bytes = sum over the operator's tensors on the GPU of those that are read and those
  * that are written, of each as many elements as lie apart in memory. Of what an operator launches, each
  * has the share of its threads. The access (LsAccess), which says how fast a kind of kernel streams, is
