@@ -14,6 +14,8 @@ import math
 import re
 import types
 
+import lockstep_attention
+
 STATE = {}
 
 
@@ -70,6 +72,7 @@ def fwd(q, k, v, out, alibi, dropout, scale, is_causal, left, right, softcap, wa
     batch, length, heads, d = q.shape
     out = torch.empty_like(q) if out is None else out
     lse = floats(q, batch, heads, length)
+    lockstep_attention.note(q, k, None, None, is_causal, left, right)
     n_sm = torch.cuda.get_device_properties(q.device).multi_processor_count
     unit = 256 if d <= 64 else 128 if d <= 128 else 64
     n = n_splits(batch * heads * -(-length // 64), 2 * n_sm, -(-k.shape[1] // unit)) if dropout == 0 else 1
@@ -87,6 +90,7 @@ def varlen_fwd(q, k, v, out, ends_q, ends_k, used, padding, table, alibi, most_q
     total, heads, d = q.shape
     out = torch.empty_like(q) if out is None else out
     lse = floats(q, heads, total)
+    lockstep_attention.note(q, k, ends_q, ends_k, is_causal, left, right)
     return (out, lse, *finish_forward(q, ends_q.numel() - 1, most_q, most_k, heads, dropout, wants_softmax, lse))
 
 
@@ -114,12 +118,14 @@ def backward(grad, q, k, v, dq, dk, dv, batch, most_q, most_k, rows, is_whole, i
 
 def bwd(grad, q, k, v, out, lse, dq, dk, dv, alibi, dropout, scale, is_causal, left, right, softcap, is_deterministic, generator, state):
     batch, length = q.shape[:2]
+    lockstep_attention.note(q, k, None, None, is_causal, left, right)
     return backward(grad, q, k, v, dq, dk, dv, batch, length, k.shape[1], (batch, up(length, 128)), False, is_deterministic)
 
 
 def varlen_bwd(grad, q, k, v, out, lse, dq, dk, dv, ends_q, ends_k, alibi, most_q, most_k, dropout, scale, zero, is_causal, left, right, softcap,
                is_deterministic, generator, state):
     batch = ends_q.numel() - 1
+    lockstep_attention.note(q, k, ends_q, ends_k, is_causal, left, right)
     return backward(grad, q, k, v, dq, dk, dv, batch, most_q, most_k, (q.shape[0] + 128 * batch,), zero, is_deterministic)
 
 
@@ -153,6 +159,8 @@ class Call3:
         window_right = 0 if self.is_causal else window_right
         self.is_causal = window_left < 0 and window_right == 0
         self.is_local = (window_left >= 0 or window_right >= 0) and not self.is_causal
+        if self.seqused_q is None and self.seqused_k is None and self.leftpad_k is None:
+            lockstep_attention.note(q, k, self.cu_seqlens_q, self.cu_seqlens_k, self.is_causal, window_left, window_right)
 
     def blocks(self, arch):
         """Rows of queries and of keys that a block of the backward pass has, and a head's elements as it rounds them."""

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 
+import lockstep_attention
 import lockstep_values
 import lockstep_weights
 
@@ -69,6 +70,7 @@ def begin(torch, library, path):
     STATE["observer"].start()
     STATE["ranges"] = torch.autograd.profiler.emit_nvtx(record_shapes=True)  # else the kernels of compilers have no arguments
     STATE["ranges"].__enter__()  # for good: the optimizer's own range, in which this is, ends after it
+    lockstep_attention.begin(torch, library)
     library.ls_capture_record(path.encode(), STATE["call"])
 
 
@@ -151,9 +153,6 @@ def phase_of(names, where, is_tracked):
 PHASES = ("forward", "backward", "recomputation", "optimizer", "elsewhere")
 
 
-CACHES = ("torch._inductor.runtime.runtime_utils", "torch._inductor.runtime.cache_dir_utils", "torch._inductor.codecache")
-
-
 class Call:
     """Of an operator: what is kept of PyTorch's node, which is much larger."""
 
@@ -209,15 +208,7 @@ class Operators:
 
     def updated(self, path, name):
         """Places of the pointers that a kernel of Inductor reads and writes, by its file; of those it says once each is counted."""
-        if path not in self.files:
-            folder = next((sys.modules[m].cache_dir() for m in CACHES if hasattr(sys.modules.get(m), "cache_dir")), "")
-            base = os.path.basename(path)
-            try:
-                with open(os.path.join(folder, base[1:3], base), encoding="utf-8") as file:
-                    self.files[path] = file.read()
-            except OSError:
-                self.files[path] = ""
-        found = re.search(r"def " + re.escape(name) + r"\(([^)]*)\)", self.files[path])
+        found = re.search(r"def " + re.escape(name) + r"\(([^)]*)\)", lockstep_attention.source(os.path.basename(path)))
         return [i for i, word in enumerate(found[1].split(",")) if word.strip().startswith("in_out_ptr")] if found else []
 
 
@@ -256,7 +247,7 @@ def joined(path):
     for line in lines:
         if line[0] == "n":
             kernels.append(" ".join(line[1:]))
-        elif line[0] in "kpdgcfm":
+        elif line[0] in "kpdgcfmv":
             row = operators.of_id.get(int(line[1]), -1)
             apart += row < 0 and line[1] != "0"
             did.append([line[0], row, *map(number, line[2:])])

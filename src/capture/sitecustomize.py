@@ -583,7 +583,7 @@ def finish(torch, why):
 
 def after_rules(module):
     """torch.compile leaves alone what runs between two lines of the program, and below its operators."""
-    module.SKIP_DIRS.extend(os.path.join(FOLDER, name) for name in ("sitecustomize.py", "lockstep_trace.py", "lockstep_values.py"))
+    module.SKIP_DIRS.extend(os.path.join(FOLDER, name) for name in ("sitecustomize.py", "lockstep_attention.py", "lockstep_trace.py", "lockstep_values.py"))
     module._recompile_re()
 
 

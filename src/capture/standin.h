@@ -243,6 +243,8 @@ void ls_capture_on_blocks (int (*add_pending) (LsCapturePending *, void *), LsCa
 /* What stands in for an extension does: a kernel, a product. */
 void ls_capture_launch (const char *name, unsigned x, unsigned y, unsigned z, unsigned threads, void *stream);
 void ls_capture_product (double m, double n, double k, int kind, void *stream);
+/* The attention that runs next multiplies so many queries and keys in each head. */
+void ls_capture_pairs (double pairs);
 /* From now on all goes into this file; NULL: nothing any more. place: called where an operator begins, out of
  * the lock. */
 void ls_capture_record (const char *path, LsCapturePlace *place);

@@ -10,6 +10,7 @@
  *   g OP STREAM GRAPH KERNELS PRODUCTS PS    a graph is launched: how many it has, how long it takes here
  *   c OP STREAM BYTES WAY          a copy: 0 on the device, 1 to it, 2 to the host, 3 on the host
  *   f OP STREAM BYTES              memory is filled
+ *   v OP PAIRS                     of queries and keys that a head of the operator's attention multiplies
  *   m OP STREAM GROUP NAME COUNT TYPE OF    a collective, as NCCL's function counts; OF: its root, peer or
  *                                  reduction
  *   ( and )                        what lies between is sent at once
@@ -268,5 +269,14 @@ ls_capture_record (const char *path, LsCapturePlace *place)
   record.out = path ? fopen (path, "w") : NULL;
   record.place = place;
   operators.n = 0;
+  ls_leave ();
+}
+
+void
+ls_capture_pairs (double pairs)
+{
+  ls_enter ("pairs");
+  if (record.out)
+    fprintf (record.out, "v %llu %.0f\n", (unsigned long long) operator_now (), pairs);
   ls_leave ();
 }

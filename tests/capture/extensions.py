@@ -90,4 +90,5 @@ def main():
         optimizer.zero_grad()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 #include "data/traces/captured_read.h"
 
 #include <glib.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,7 +143,7 @@ static const struct {
   { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "embedding_backward" } },
   { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "embedding" }, { "backward" } },
   { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "indexing_backward", "scatter" } },
-  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY, { "prepare_grouped_gemm" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY, { "prepare_grouped_gemm", "prepare_varlen" } },
   { LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, { "" }, { "aten::repeat_interleave" } },
   { LS_KERNEL_REDUCTION, LS_ACCESS_ROWRED, { "" }, { "aten::topk" } },
   { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY, { "" }, { "aten::_assert_async" } },
@@ -315,21 +316,21 @@ streams (const LsCapturedLaunch *l, LsKernel *ret)
 static const struct {
   uint32_t first;
   bool heads_first; /* [sequences, heads, tokens, width], else tokens before heads */
-  const char *words[5];
+  const char *words[6];
 } attentions[] = {
   { 1,
     true,
     { "_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention_backward",
       "_scaled_dot_product_cudnn_attention_backward", "_cudnn_attention_backward" } },
-  { 1, false, { "flash_attention_b", "efficient_attention_b", "flash_attn_b", "flash_attn_3::b" } },
+  { 1, false, { "flash_attention_b", "efficient_attention_b", "flash_attn_b", "_varlen_b", "attn_3::b" } },
   { 0, true, { "_scaled_dot_product_", "_cudnn_attention_forward" } },
-  { 0, false, { "flash_attention_f", "efficient_attention_f", "flash_attn_f", "flash_attn_3::f" } },
+  { 0, false, { "flash_attention_f", "efficient_attention_f", "flash_attn_f", "_varlen_f", "attn_3::f" } },
   { 0, true, { "flex_attention" } },
 };
 
 /* Whether it is causal is the first truth value of the arguments; of the forward of cuDNN and of efficient
- * attention the second, after whether sums are kept; of what that calls, a kind of mask, of which 1 is
- * causal. */
+ * attention the second, after whether sums are kept; of what that calls, the number before the first, a kind
+ * of mask, of which 1 is causal. */
 static bool
 is_causal (const LsCapturedLaunch *l)
 {
@@ -338,20 +339,49 @@ is_causal (const LsCapturedLaunch *l)
   const cJSON *each;
   int n = 0;
   cJSON_ArrayForEach (each, l->inputs) {
-    if (is_kind && cJSON_IsNumber (each))
-      return each->valueint == 1;
+    if (is_kind && cJSON_IsBool (each))
+      return each->prev && cJSON_IsNumber (each->prev) && each->prev->valueint == 1;
     if (!is_kind && cJSON_IsBool (each) && n++ == (is_flash || is_backward ? 0 : 1))
       return cJSON_IsTrue (each);
   }
   return false;
 }
 
-/* As a graph of cuDNN has it; false: it is no attention. */
+/* Sequences that lie one after the other, as a list says where each begins and the last ends; 0: there is
+ * none. ret_longest: keys of the longest, the second whole number after its queries, if there is one. */
+static double
+n_packed (const LsCapturedLaunch *l, double *ret_longest)
+{
+  const cJSON *each;
+  double n = 0, n_numbers = 0;
+  Tensor t;
+  cJSON_ArrayForEach (each, l->inputs) {
+    bool is_list = n == 0 && read_tensor (cJSON_GetStringValue (each), &t) && t.n_dims == 1;
+    if (is_list && t.dtype == LS_DTYPE_BYTE && t.size == 4)
+      n = MAX (t.n - 1, 0);
+    if (cJSON_IsNumber (each) && n_numbers++ == 1)
+      *ret_longest = CLAMP (each->valuedouble, 1, *ret_longest);
+  }
+  return n;
+}
+
+/* What is added to scores is the fourth argument; of backward passes the fifth, and of cuDNN's the ninth. */
+static bool
+reads_mask (const LsCapturedLaunch *l)
+{
+  const char *op = l->op ? l->op : "";
+  bool is_cudnn = strstr (op, "cudnn_attention"), is_back = strstr (op, "backward");
+  Tensor t;
+  int at = !is_back ? 3 : is_cudnn ? 8 : 4;
+  return (is_cudnn || strstr (op, "efficient_attention")) && tensor_at (l->inputs, at, &t) && t.n_dims > 1;
+}
+
+/* As a graph of cuDNN has it, which does not say how long packed sequences are; false: it is no attention. */
 static bool
 attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
 {
   bool is_backward = l->products > 2;
-  if (l->work != LS_CAPTURED_PLAN || l->products < 2)
+  if (l->work != LS_CAPTURED_PLAN || l->products < 2 || n_packed (l, &(double) { 1 }) > 0)
     return false;
   double flops = 4 * (double) l->batch * (double) l->m * (double) l->n * (double) l->k;
   *ret = (LsKernel) { .name = "attention",
@@ -362,11 +392,44 @@ attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
                       .k = l->k,
                       .batch = l->batch,
                       .attention = LS_ATTENTION_KERNEL_CUDNN,
+                      .masked = reads_mask (l),
                       .flops = flops * (is_backward ? 2.5 : 1) * (l->is_masked ? 0.5 : 1),
                       .bytes = MAX (l->all_bytes, 1) };
   return true;
 }
 
+/* Queries, keys and values of an operator or a kernel of PyTorch's compiler. */
+static bool
+attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool is_backward, LsKernel *ret)
+{
+  Tensor q, k, v;
+  if (!tensor_at (l->inputs, (int) first, &q) || !tensor_at (l->inputs, (int) first + 1, &k) || q.n_dims < 3
+      || q.n_dims > 4 || k.n_dims != q.n_dims)
+    return false;
+  v = tensor_at (l->inputs, (int) first + 2, &v) && v.n_dims == q.n_dims ? v : k;
+  heads_first &= q.n_dims == 4;
+  uint32_t width = q.n_dims - 1, tokens = width - (heads_first ? 1 : 2),
+           heads = width - (heads_first ? 2 : 1);
+  bool is_flex = strstr (l->op, "flex_attention") != NULL;
+  double n_rows = q.n_dims == 4 ? (double) q.dims[0] : 1, longest = (double) k.dims[tokens],
+         packed = n_rows > 1 || is_flex ? 0 : n_packed (l, &longest),
+         n = MAX (packed > 0 ? packed : n_rows, 1), of_all = n_rows * (double) q.dims[tokens],
+         keys = packed > 0 ? longest : (double) k.dims[tokens];
+  /* of what is not known all sequences are as long as the longest, and no block is skipped */
+  bool is_uneven = packed > 0 && (n * keys != of_all || q.dims[tokens] != k.dims[tokens]);
+  double pairs = l->pairs > 0 ? l->pairs : of_all * keys * (is_causal (l) ? 0.5 : 1);
+  *ret = ls_kernel_attention ("attention", q.dtype, 1, (uint64_t) of_all, q.dims[heads], k.dims[heads],
+                              (q.dims[width] + v.dims[width]) / 2, false, is_backward);
+  ret->m = (uint64_t) ceil (of_all / n);
+  ret->n = (uint64_t) keys;
+  ret->batch = (uint64_t) n * q.dims[heads];
+  ret->flops = (is_backward ? 10 : 4) * pairs * (double) q.dims[heads] * (double) ret->k;
+  ret->masked = reads_mask (l);
+  ret->is_guess = l->pairs <= 0 && (is_flex || is_uneven);
+  return true;
+}
+
+/* Kernels of CUTLASS and of PyTorch's compiler have FlashAttention-2's algorithm, and its times. */
 static bool
 attends (const LsCapturedLaunch *l, LsKernel *ret)
 {
@@ -374,29 +437,18 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
   const char *name = l->kernel ? l->kernel : "";
   static const char *const beside[] = { "dot_do_o", "convert_dq", "combine", NULL },
                            *const others[]
-      = { "fmha_", "AttentionKernel", "flex_attention", "AttentionBackwardKernel", "FwdSm", "BwdSm", NULL };
-  bool is_main = is_plan || (strstr (name, "flash_") && !has_word (name, beside)) || has_word (name, others);
-  if (!is_main)
-    return false;
-  for (guint i = 0; l->op && i < G_N_ELEMENTS (attentions); i++) {
-    Tensor q, k;
+      = { "fmha_", "AttentionKernel", "AttentionBackwardKernel", "FwdSm", "BwdSm", NULL };
+  bool is_main = is_plan || (strstr (name, "flash_") && !has_word (name, beside)) || has_word (name, others)
+      || (g_str_has_prefix (name, "triton_tem") && strstr (name, "flex_attention"));
+  for (guint i = 0; is_main && l->op && i < G_N_ELEMENTS (attentions); i++) {
     uint32_t first = attentions[i].first;
     if (!has_word (l->op, attentions[i].words))
       continue;
-    if (!tensor_at (l->inputs, (int) first, &q) || !tensor_at (l->inputs, (int) first + 1, &k)
-        || q.n_dims != 4 || k.n_dims != 4)
+    if (!attends_with (l, first, attentions[i].heads_first, first == 1 || strstr (l->op, "backward"), ret))
       return false;
-    uint32_t tokens = attentions[i].heads_first ? 2 : 1, heads = 3 - tokens;
-    bool causal = is_causal (l);
-    *ret = ls_kernel_attention ("attention", q.dtype, q.dims[0], q.dims[tokens], q.dims[heads], k.dims[heads],
-                                q.dims[3], causal, first == 1 || strstr (l->op, "backward"));
-    double ratio = q.dims[tokens] > 0 ? (double) k.dims[tokens] / (double) q.dims[tokens] : 1;
-    ret->n = k.dims[tokens];
     ret->attention = is_plan         ? LS_ATTENTION_KERNEL_CUDNN
         : strstr (name, "FlashAttn") ? LS_ATTENTION_KERNEL_FA3
-        : strstr (name, "flash_")    ? LS_ATTENTION_KERNEL_FA2
-                                     : LS_ATTENTION_KERNEL_AUTO;
-    ret->flops *= ratio;
+                                     : LS_ATTENTION_KERNEL_FA2;
     return true;
   }
   return false;
@@ -478,9 +530,8 @@ ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
       product (l, ret);
       return true;
     }
-    if (l->kernel && strstr (l->kernel, "flex_attention") && attends (l, ret))
-      return false; /* what it masks is not known: all pairs are computed, at most */
-    return grouped_product (l, ret) || template_product (l, ret) || attends_by_plan (l, ret)
-        || attends (l, ret) || streams (l, ret);
+    if (attends_by_plan (l, ret) || attends (l, ret))
+      return !ret->is_guess;
+    return grouped_product (l, ret) || template_product (l, ret) || streams (l, ret);
   }
 }

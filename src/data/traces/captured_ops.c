@@ -57,9 +57,9 @@ read_line (const cJSON *each, Line *ret)
 {
   const char *what = cJSON_GetStringValue (cJSON_GetArrayItem (each, 0));
   *ret = (Line) { what ? *what : '\0', each, -1, 0 };
-  if (what && strchr ("kpdgcfm", *what))
+  if (what && strchr ("kpdgcfmv", *what))
     ret->row = (int64_t) number_at (each, 1);
-  return what && what[0] && !what[1] && strchr ("kpdgcfm()rwhea+-bx", *what);
+  return what && what[0] && !what[1] && strchr ("kpdgcfmv()rwhea+-bx", *what);
 }
 
 /* --- messages ------------------------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ captured_read_used (CapturedReading *x, const char *file, const cJSON *root, Cap
     Stream *s = ok && strchr ("kpdgcfrwh", l.what)
         ? stream_at (streams, number_at (each, strchr ("rwh", l.what) ? 1 : 2))
         : NULL;
-    ok = ok && (s || strchr ("m()ea+-bx", l.what));
+    ok = ok && (s || strchr ("mv()ea+-bx", l.what));
     if (ok && strchr ("kpd", l.what))
       s->n_work++;
     if (ok && l.what == 'm') {
@@ -284,6 +284,7 @@ typedef struct {
   CapturedRole *role;
   GPtrArray *rows, *kinds, *kernels, *modules; /* cJSON by place */
   double *threads;                             /* of all that each row launches */
+  double *pairs;                               /* of each row's attention; 0: it has none, or nobody knows */
   GArray *ops;                                 /* TraceOp, of the open segment */
   int64_t n_ops, base;                         /* of all, and before the open segment */
   Points issued, waits[LS_N_STREAMS], waited[LS_N_STREAMS];
@@ -485,14 +486,15 @@ kernel_number (CapturedReading *x, const LsKernel *from, const char *name)
   k.access = from->access;
   k.is_guess = from->is_guess;
   k.attention = from->attention;
+  k.masked = from->masked;
   if (!ls_kernel_is_gemm (k.kind)) {
     k.flops = from->flops > 0 ? from->flops : -1;
     k.bytes = rint (from->bytes);
   }
-  char *key = g_strdup_printf ("%s %d %d %d %d %d %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
+  char *key = g_strdup_printf ("%s %d %d %d %d %d %d %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
                                " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %.17g %.17g",
                                name, (int) k.kind, (int) k.dtype, (int) k.access, (int) k.attention,
-                               k.is_guess, k.m, k.n, k.k, k.batch, k.flops, k.bytes);
+                               k.is_guess, k.masked, k.m, k.n, k.k, k.batch, k.flops, k.bytes);
   guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, key));
   if (number > 0) {
     g_free (key);
@@ -530,6 +532,7 @@ write_launch (Writing *w, const Line *l)
                               .inputs = cJSON_GetObjectItemCaseSensitive (kind, "inputs"),
                               .outputs = cJSON_GetObjectItemCaseSensitive (kind, "outputs"),
                               .made = w->made,
+                              .pairs = l->row >= 0 ? w->pairs[l->row] : 0,
                               .share = 1 };
   w->made = 0;
   if (l->what == 'k') {
@@ -815,7 +818,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   g_autoptr (GHashTable) graphs = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_array_unref);
   g_autoptr (GArray) events = g_array_new (FALSE, FALSE, sizeof (Points)),
                      batch = g_array_new (FALSE, FALSE, sizeof (Message));
-  g_autofree double *threads = g_new0 (double, rows->len + 1);
+  g_autofree double *threads = g_new0 (double, 2 * (rows->len + 1));
   Writing w = { x,
                 role,
                 rows,
@@ -823,6 +826,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
                 kernels,
                 modules,
                 threads,
+                threads + rows->len + 1,
                 g_array_new (FALSE, TRUE, sizeof (TraceOp)),
                 .issued = no_points,
                 .events = events,
@@ -833,8 +837,11 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
     w.waits[s] = w.waited[s] = no_points;
   cJSON_ArrayForEach (each, did) {
     Line l;
-    if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w.rows->len)
+    bool is_of_row = read_line (each, &l) && l.row >= 0 && l.row < w.rows->len;
+    if (is_of_row && l.what == 'k')
       w.threads[l.row] += threads_of (&l);
+    if (is_of_row && l.what == 'v')
+      w.pairs[l.row] = number_at (l.line, 2);
   }
   cJSON_ArrayForEach (each, did)
     if (!(ok = take_next (&w, each, batch, &is_open, file)))

@@ -66,7 +66,8 @@ bool captured_read_ops (CapturedReading *x, const char *file, const cJSON *root,
  * Problem. A stand-in sees a name, a grid, and for products their sizes; PyTorch says which operator runs
  * on which tensors. What the launch does with memory follows from both.
  *
- * Equations. A product: its sizes. Attention: as ls_kernel_attention() of the operator's queries and keys.
+ * Equations. A product: its sizes. Attention: as ls_kernel_attention() of the operator's queries and keys,
+ * with as many pairs as the capture says; else at most: all tokens by the longest sequence, or by all keys.
  * All others stream: bytes = sum over the operator's tensors on the GPU of those that are read and those
  * that are written, of each as many elements as lie apart in memory. Of what an operator launches, each
  * has the share of its threads. The access (LsAccess), which says how fast a kind of kernel streams, is
@@ -105,7 +106,8 @@ typedef struct {
   double made;                   /* bytes that were allocated for it since the launch before */
   double products, all_bytes;    /* of a plan: matrix products, m x n x k the first; of its tensors */
   bool is_masked;                /* half of the first product is */
-  uint32_t compute;              /* 0: in 16 bits, 1: fp8, 2: tf32, 3: fp32 */
+  double pairs;     /* of queries and keys, that a head of the attention multiplies; 0: not known */
+  uint32_t compute; /* 0: in 16 bits, 1: fp8, 2: tf32, 3: fp32 */
 } LsCapturedLaunch;
 
 /* Its name is static, or in the launch; false: no row knows it, and it is taken to stream. */

@@ -51,12 +51,15 @@ static const struct {
     "[]", LS_KERNEL_ATTENTION_FWD, LS_ACCESS_NONE, 2 * 8192 * 128 * (2 * 32 + 2 * 8) * 2.0, true },
   { "cunn_SoftMaxForward", "aten::_log_softmax", "[\"fp32[64,1000]\",1,false]", "[\"fp32[64,1000]\"]",
     LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, 2 * 4 * 64000.0, true },
-  /* a template is a product; flex attention masks what nobody knows */
+  /* a template is a product; flex attention masks what nobody knows, and is only its template */
   { "triton_tem_fused_mm_0", "triton_tem_fused_mm_0", "[\"bf16[64,512]\",\"bf16[512,128]\",\"bf16[64,128]\"]",
     "[]", LS_KERNEL_GEMM, LS_ACCESS_NONE, 2 * (64 * 512 + 512 * 128 + 64 * 128.0), true },
   { "triton_tem_fused_flex_attention_0", "triton_tem_fused_flex_attention_0",
     "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\"]", "[]", LS_KERNEL_ATTENTION_FWD,
     LS_ACCESS_NONE, 2 * 64 * 32 * 2 * 4.0, false },
+  { "triton_per_fused_flex_attention_backward_0", "triton_per_fused_flex_attention_backward_0",
+    "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"fp32[1,2,64]\"]", "[]", LS_KERNEL_ELEMENTWISE,
+    LS_ACCESS_TRITON_RED, 2 * 2 * 2 * 64 * 32 + 4 * 2 * 64.0, true },
   /* of libraries: passes over what was allocated for it; nobody knows the second */
   { "rmsnorm_bwd_tuned_kernel", "_LayerNormLinearBackward", "[\"bf16[64,512]\"]", "[]", LS_KERNEL_NORM,
     LS_ACCESS_TE_NORM_GRAD, 3 * 1000, true, 1000 },
@@ -156,6 +159,116 @@ attention_is_causal_where_it_says_so (void)
   }
 }
 
+/* What a mask adds is read by the kernels, which are slower for it; statistics and the like are no mask. */
+static void
+attention_reads_a_mask_where_it_is_given_one (void)
+{
+#define FOUR "\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\""
+  static const struct {
+    const char *op, *inputs;
+    bool is_masked;
+  } cases[] = {
+    { "aten::_cudnn_attention_forward", "[" FOUR ",\"bf16[1,1,64,64]\",null,null,64,64,true,null,false]",
+      true },
+    { "aten::_cudnn_attention_forward", "[" FOUR ",null,null,null,64,64,true,null,false]", false },
+    { "aten::_cudnn_attention_backward",
+      "[null," FOUR ",null,\"fp32[1,2,64,1]\",\"int64[]\",\"int64[]\",\"bf16[1,1,64,64]\",null,null,64,64]",
+      true },
+    { "aten::_efficient_attention_backward", "[null," FOUR ",null,\"bf16[1,2,64,32]\",null,null,64,64]",
+      false },
+    { "aten::_efficient_attention_backward", "[null," FOUR ",\"bf16[1,2,64,64]\",null,null,null,64,64]",
+      true },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    for (guint products = 0; products <= 2; products += 2) {
+      cJSON *inputs = cJSON_Parse (cases[i].inputs);
+      const LsCapturedLaunch launch = { .work = products > 0 ? LS_CAPTURED_PLAN : LS_CAPTURED_KERNEL,
+                                        .kernel = "fmha_cutlass",
+                                        .op = cases[i].op,
+                                        .inputs = inputs,
+                                        .products = products,
+                                        .m = 64,
+                                        .n = 64,
+                                        .k = 32,
+                                        .batch = 2,
+                                        .share = 1 };
+      LsKernel k;
+      ls_check_impl (ls_captured_kernel (&launch, &k) && k.masked == cases[i].is_masked, __FILE__, __LINE__,
+                     "case %u: masked %d", i, k.masked);
+      cJSON_Delete (inputs);
+    }
+}
+
+/* Sequences that lie one after the other, and masks of blocks: as many pairs as the capture says; where it
+ * does not, at most so many, which is a guess but where all are as long as the longest. */
+static void
+attention_has_the_pairs_that_are_said (void)
+{
+#define PACKED "\"bf16[96,2,32]\",\"bf16[96,2,32]\",\"bf16[96,2,32]\""
+#define FLEX   "\"bf16[1,4,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,16]\",\"fp32[1,4,64]\",\"int32[64]\""
+  static const struct {
+    const char *kernel, *op, *inputs;
+    double pairs, flops; /* flops: of a head with a width of 1 */
+    uint64_t m, n, k, batch;
+    bool is_known, is_plan;
+  } cases[] = {
+    { "flash_fwd_kernel", "flash_attn::_flash_attn_varlen_forward",
+      "[" PACKED ",\"int32[4]\",\"int32[4]\",64,64,null,null,true,-1,-1]", 1000, 4 * 1000, 32, 64, 32, 6,
+      true },
+    { "flash_fwd_kernel", "flash_attn::_flash_attn_varlen_forward",
+      "[" PACKED ",\"int32[4]\",\"int32[4]\",64,64,null,null,true,-1,-1]", 0, 4 * 96 * 64 / 2, 32, 64, 32, 6,
+      false },
+    { "flash_fwd_kernel", "aten::_flash_attention_forward",
+      "[" PACKED ",\"int32[4]\",\"int32[4]\",32,32,null,false,false]", 0, 4 * 96 * 32, 32, 32, 32, 6, true },
+    { "flash_bwd_dq_dk_dv_loop_seqk_parallel", "flash_attn::_flash_attn_varlen_backward",
+      "[null," PACKED ",null,null,null,null,null,\"int32[4]\",\"int32[4]\",64,64,null,null,true]", 1000,
+      10 * 1000, 32, 64, 32, 6, true },
+    { "flash::FlashAttnFwdSm90", "flash_attn_3::fwd",
+      "[" PACKED ",null,null,null,null,\"int32[4]\",\"int32[4]\",null,null,null,64,64]", 1000, 4 * 1000, 32,
+      64, 32, 6, true },
+    { "fmha_cutlassB", "aten::_efficient_attention_backward",
+      "[null,\"bf16[1,96,2,32]\",\"bf16[1,96,2,32]\",\"bf16[1,96,2,32]\",null,null,"
+      "\"int32[4]\",\"int32[4]\",64,64,"
+      "null,null,null,null,1,false]",
+      0, 10 * 96 * 64 / 2, 32, 64, 32, 6, false },
+    /* the graph says four times the longest */
+    { NULL, "aten::_cudnn_attention_forward",
+      "[" PACKED ",null,\"int32[4]\",\"int32[4]\",64,64,true,null,true,false]", 1000, 4 * 1000, 32, 64, 32, 6,
+      true, true },
+    { "triton_tem_fused_flex_attention_0", "triton_tem_fused_flex_attention_0", "[" FLEX "]", 500, 4 * 500,
+      64, 64, 24, 4, true },
+    { "triton_tem_fused_flex_attention_backward_1", "triton_tem_fused_flex_attention_backward_1",
+      "[" FLEX "]", 0, 10 * 64 * 64, 64, 64, 24, 4, false },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    cJSON *inputs = cJSON_Parse (cases[i].inputs);
+    const LsCapturedLaunch launch = { .work = cases[i].is_plan ? LS_CAPTURED_PLAN : LS_CAPTURED_KERNEL,
+                                      .kernel = cases[i].kernel,
+                                      .op = cases[i].op,
+                                      .inputs = inputs,
+                                      .pairs = cases[i].pairs,
+                                      .products = cases[i].is_plan ? 2 : 0,
+                                      .m = 64,
+                                      .n = 64,
+                                      .k = 32,
+                                      .batch = 6,
+                                      .share = 1 };
+    LsKernel k;
+    bool is_known = ls_captured_kernel (&launch, &k), is_flex = strstr (cases[i].op, "flex") != NULL;
+    LS_CHECK (k.attention
+              == (cases[i].is_plan                       ? LS_ATTENTION_KERNEL_CUDNN
+                      : strstr (cases[i].op, "attn_3::") ? LS_ATTENTION_KERNEL_FA3
+                                                         : LS_ATTENTION_KERNEL_FA2));
+    double flops = cases[i].flops * (is_flex ? 4 : 2) * (double) cases[i].k;
+    ls_check_impl (is_known == cases[i].is_known && ls_kernel_is_attention (k.kind)
+                       && fabs (k.flops - flops) < 0.5 && k.m == cases[i].m && k.n == cases[i].n
+                       && k.k == cases[i].k && k.batch == cases[i].batch,
+                   __FILE__, __LINE__, "case %u: known %d, %.0f FLOPs of %.0f, %ux%ux%u in %u", i, is_known,
+                   k.flops, flops, (guint) k.m, (guint) k.n, (guint) k.k, (guint) k.batch);
+    cJSON_Delete (inputs);
+  }
+}
+
 /* --- files --- */
 
 static char *bundle;
@@ -226,6 +339,20 @@ exchanges_are_of_the_fullest (void)
   LS_CHECK (written && strstr (written, "\"all-to-all\"") && !strstr (written, "\"1MiB\""));
 }
 
+/* A head of attention has the pairs that a line says of its operator: 4 x 1000 x 64 FLOPs, of 8 heads. */
+static void
+pairs_are_of_their_operator (void)
+{
+  g_auto (GStrv) parts = g_strsplit (bundle, "[\"k\",2,", 2);
+  g_autofree char *text = g_strconcat (parts[0], "[\"v\",2,1000],[\"k\",2,", parts[1], NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "pairs.json", diags);
+  g_autoptr (LsTrace) t = doc ? captured_bundle_parse (doc, diags) : NULL;
+  g_autofree char *written
+      = t ? ls_trace_format (t->plan, &(LsTraceHead) { .name = "x", .source = "x" }, NULL) : NULL;
+  LS_CHECK (written && strstr (written, "\"flops\":2048000,"));
+}
+
 static void
 damage_ends_in_a_trace_or_a_reason (void)
 {
@@ -256,5 +383,8 @@ free_bundle (void)
 
 LS_TEST_SUITE_WITH (load_bundle, free_bundle, LS_TEST (kernels_are_of_their_class),
                     LS_TEST (kernels_of_one_operator_share_it),
-                    LS_TEST (attention_is_causal_where_it_says_so), LS_TEST (what_is_wrong_is_said),
-                    LS_TEST (exchanges_are_of_the_fullest), LS_TEST (damage_ends_in_a_trace_or_a_reason))
+                    LS_TEST (attention_is_causal_where_it_says_so),
+                    LS_TEST (attention_reads_a_mask_where_it_is_given_one),
+                    LS_TEST (attention_has_the_pairs_that_are_said), LS_TEST (what_is_wrong_is_said),
+                    LS_TEST (exchanges_are_of_the_fullest), LS_TEST (pairs_are_of_their_operator),
+                    LS_TEST (damage_ends_in_a_trace_or_a_reason))

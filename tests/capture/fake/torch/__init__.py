@@ -59,6 +59,7 @@ class ExecutionTraceObserver:
 
 _module("_C", _dispatch_get_all_op_names=list)
 _module("_C._distributed_c10d", Store=type("Store", (), {}))
+_module("_C._profiler", _RecordFunctionFast=None)
 _module("autograd", _enable_record_function=lambda enable: None)
 _module("autograd.profiler", emit_nvtx=lambda record_shapes=False: contextlib.nullcontext())
 _module("library", Library=Library)
