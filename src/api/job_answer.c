@@ -7,6 +7,7 @@
 #include "ask/memory_view.h"
 #include "ask/reruns.h"
 #include "job/assumptions.h"
+#include "job/job_steps.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/draw/pictures.h"
@@ -297,22 +298,6 @@ note_result (const LsJobAnswer *j, LsAnswer *a)
                     100 * r->mfu_all_pairs);
 }
 
-/* The numbers of a log that are of another job. */
-static void
-note_contradictions (const LsJobAnswer *j, const LsModel *model, GPtrArray *notes)
-{
-  const LsMeasured *m = &j->spec.measured;
-  g_autoptr (GPtrArray) words = ls_measured_contradictions (m, &j->job->report, model, &j->job->strategy);
-  if (words->len == 0)
-    return;
-  g_ptr_array_add (words, NULL);
-  g_autofree char *all = g_strjoinv ("; ", (char **) words->pdata);
-  ls_note (notes,
-           "warning: %s contradicts this job: %s. Its length, batch, model or number "
-           "of %ss may be another",
-           m->source ? m->source : "--measured", all, j->job->report.chip);
-}
-
 /* The interval, what the numbers say, and how it is called. */
 static void
 explain (LsJobAnswer *j, const LsResiduals *residuals)
@@ -325,7 +310,7 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
     ls_job_interval (spec, r, residuals, j->interval);
   }
   const LsModel *model = r->model.name ? &r->model : NULL;
-  note_contradictions (j, model, r->notes);
+  ls_job_note_contradictions (r, &spec->measured, "--measured", r->notes);
   j->findings = ls_measured_explain (&spec->measured, &r->report, model, &r->strategy);
   j->title = title_of (r);
   j->subtitle = ls_job_subtitle (r);
