@@ -254,12 +254,16 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
 }
 
 void
-ls_job_tell_idle_memory (const LsRequest *r, LsAnswer *a)
+ls_job_tell_idle (const LsRequest *r, bool is_replayed, LsAnswer *a)
 {
-  static const char *const keys[] = { "memory-clock", "memory-allocator" };
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
-    if (ls_request_text (r, keys[i]))
-      ls_answer_note (a, "--%s has no effect here: it is of memory as run and memory show it", keys[i]);
+  static const char *const flags[] = { "headroom", "memory-clock", "memory-allocator", "network",
+                                       "steps",    "slow",         "measured",         "published" };
+  for (guint i = 0; i < (is_replayed ? 3 : G_N_ELEMENTS (flags)); i++) {
+    g_autofree char *key = g_strdelimit (g_strdup (flags[i]), "-", '_'); /* of a knob of a job */
+    if (ls_request_text (r, flags[i]) || ls_request_text (r, key))
+      ls_answer_note (a, "--%s has no effect here: %s", flags[i],
+                      i < 3 ? "it is of memory as run and memory show it" : "nothing is replayed");
+  }
 }
 
 void

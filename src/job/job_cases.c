@@ -384,7 +384,6 @@ static GArray *
 take_open (const LsCase *c, GArray **rows)
 {
   GArray *open = g_steal_pointer (rows);
-  ls_assumptions_drop (open, ls_assumptions_of_memory);
   for (guint i = open ? open->len : 0; i-- > 0;) {
     LsAssumption *a = &g_array_index (open, LsAssumption, i);
     g_autofree char *option = a->instead;
@@ -443,6 +442,8 @@ ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJobSpec *asked, 
   if (!has_software)
     spec.strategy.program.software = NULL; /* the textbook's, since it was settled */
   LsJobResult *r = c->from ? run_log (c, &spec, error) : run_table (c, &spec, hardware, error);
+  if (r)
+    ls_assumptions_drop_memory (r);
   c->assumptions = r ? take_open (c, &r->assumptions) : NULL;
   c->knobs = r ? take_open (c, &r->knobs) : NULL;
   if (has_software)
