@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "api/answer.h"
 #include "api/commands.h"
-#include "api/request.h"
+#include "api/job_answer.h"
 #include "ask/profile/import_profile.h"
 #include "data/text/write_file.h"
 #include "data/traces/traces.h"
+#include "job/assumptions.h"
 #include "show/answers.h"
 
 /* --- profiles become a trace ------------------------------------------------------------------------ */
@@ -15,7 +15,7 @@
 typedef struct {
   LsProfileImport *import;
   LsTime replayed; /* 0: it was not */
-  char *cluster;
+  char *cluster, *rests;
 } Answer;
 
 static void
@@ -24,6 +24,7 @@ answer_free (gpointer data)
   Answer *answer = data;
   ls_profile_import_free (answer->import);
   g_free (answer->cluster);
+  g_free (answer->rests);
   g_free (answer);
 }
 
@@ -31,7 +32,7 @@ static char *
 to_text (gconstpointer data, const LsTextStyle *style)
 {
   const Answer *answer = data;
-  return ls_profile_import_to_text (answer->import, answer->replayed, answer->cluster);
+  return ls_profile_import_to_text (answer->import, answer->replayed, answer->cluster, answer->rests);
 }
 
 static const LsAnswerForms forms = { .text = to_text, .free = answer_free };
@@ -61,6 +62,8 @@ replay (Answer *answer, LsJobSpec *spec, const char *path, GError **error)
     return FALSE;
   answer->replayed = result->timeline->window_end - result->timeline->window_start;
   answer->cluster = g_strdup (result->cluster->spec.name);
+  ls_assumptions_drop_memory (result);
+  answer->rests = ls_assumptions_text (result->assumptions);
   for (guint i = 0; result->notes && i < result->notes->len; i++)
     if (!g_ptr_array_find_with_equal_func (answer->import->notes, result->notes->pdata[i], g_str_equal, NULL))
       g_ptr_array_add (answer->import->notes, g_strdup (result->notes->pdata[i]));
@@ -85,11 +88,10 @@ write_and_replay (const LsRequest *r, Answer *answer, const char *path, GError *
 static gboolean
 check_folder (const LsRequest *r, const char *const *paths, GError **error)
 {
-  static const char *const profiles[]
-      = { "step", "as-measured", "without-stalls", "compute-scale", "format", NULL };
+  static const char *const profiles[] = { "step", "as-measured", "without-stalls", "compute-scale", NULL };
   if (ls_request_has_any (r, profiles))
     return ls_request_refuse ("a folder of Chakra traces is imported as it is: --step, --as-measured, "
-                              "--without-stalls and --compute-scale go with profiles, --format with export",
+                              "--without-stalls and --compute-scale go with profiles",
                               error);
   return !paths[1] || ls_request_refuse ("a folder of Chakra traces is imported by itself", error);
 }
@@ -143,9 +145,6 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
                                .changes = { .without_stalls = ls_request_is_on (r, "without-stalls") } };
   if (g_file_test (paths[0], G_FILE_TEST_IS_DIR))
     return import_folder (r, a, paths, error);
-  static const char *const exports[] = { "format", NULL };
-  if (ls_request_has_any (r, exports))
-    return ls_request_refuse ("--format goes with export", error);
   if (!ls_measured_step_check (spec.step, error) || !read_scale (r, &spec.changes.compute_scale, error)
       || !(name = ls_output_name (path, error)))
     return FALSE;
@@ -157,6 +156,7 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   }
   ls_answer_note_all (a, answer->import->notes);
+  ls_job_tell_idle (r, true, a);
   ls_answer_take (a, answer, &forms);
   return TRUE;
 }
@@ -184,6 +184,7 @@ export_job (const LsRequest *r, LsAnswer *a, GError **error)
   gboolean ok = ls_request_job (r, &spec, error)
       && ls_job_spec_export (&spec, ls_request_text (r, "format"), name, path, notes, error);
   ls_answer_note_all (a, notes);
+  ls_job_tell_idle (r, false, a);
   ls_job_spec_clear (&spec);
   if (ok)
     ls_answer_take_text (a, g_strdup (""));

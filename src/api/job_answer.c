@@ -7,6 +7,7 @@
 #include "ask/memory_view.h"
 #include "ask/reruns.h"
 #include "job/assumptions.h"
+#include "job/job_steps.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/draw/pictures.h"
@@ -253,12 +254,16 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
 }
 
 void
-ls_job_tell_idle_memory (const LsRequest *r, LsAnswer *a)
+ls_job_tell_idle (const LsRequest *r, bool is_replayed, LsAnswer *a)
 {
-  static const char *const keys[] = { "memory-clock", "memory-allocator" };
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
-    if (ls_request_text (r, keys[i]))
-      ls_answer_note (a, "--%s has no effect here: it is of memory as run and memory show it", keys[i]);
+  static const char *const flags[] = { "headroom", "memory-clock", "memory-allocator", "network",
+                                       "steps",    "slow",         "measured",         "published" };
+  for (guint i = 0; i < (is_replayed ? 3 : G_N_ELEMENTS (flags)); i++) {
+    g_autofree char *key = g_strdelimit (g_strdup (flags[i]), "-", '_'); /* of a knob of a job */
+    if (ls_request_text (r, flags[i]) || ls_request_text (r, key))
+      ls_answer_note (a, "--%s has no effect here: %s", flags[i],
+                      i < 3 ? "it is of memory as run and memory show it" : "nothing is replayed");
+  }
 }
 
 void
@@ -297,22 +302,6 @@ note_result (const LsJobAnswer *j, LsAnswer *a)
                     100 * r->mfu_all_pairs);
 }
 
-/* The numbers of a log that are of another job. */
-static void
-note_contradictions (const LsJobAnswer *j, const LsModel *model, GPtrArray *notes)
-{
-  const LsMeasured *m = &j->spec.measured;
-  g_autoptr (GPtrArray) words = ls_measured_contradictions (m, &j->job->report, model, &j->job->strategy);
-  if (words->len == 0)
-    return;
-  g_ptr_array_add (words, NULL);
-  g_autofree char *all = g_strjoinv ("; ", (char **) words->pdata);
-  ls_note (notes,
-           "warning: %s contradicts this job: %s. Its length, batch, model or number "
-           "of %ss may be another",
-           m->source ? m->source : "--measured", all, j->job->report.chip);
-}
-
 /* The interval, what the numbers say, and how it is called. */
 static void
 explain (LsJobAnswer *j, const LsResiduals *residuals)
@@ -325,7 +314,7 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
     ls_job_interval (spec, r, residuals, j->interval);
   }
   const LsModel *model = r->model.name ? &r->model : NULL;
-  note_contradictions (j, model, r->notes);
+  ls_job_note_contradictions (r, &spec->measured, "--measured", r->notes);
   j->findings = ls_measured_explain (&spec->measured, &r->report, model, &r->strategy);
   j->title = title_of (r);
   j->subtitle = ls_job_subtitle (r);

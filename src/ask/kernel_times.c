@@ -126,10 +126,8 @@ static gboolean
 kernel_spec_check (const LsKernelSpec *s, GError **error)
 {
   guint n_asked = (s->gemm[0] > 0) + (s->attention[0] > 0) + (s->op >= 0) + (s->from != NULL);
-  bool selects = s->holdout || s->min_m > 0 || s->min_seq > 0 || s->min_flops > 0 || s->min_bytes > 0,
-       is_op = s->op >= 0, has_shape = s->shape[0] > 0, has_access = s->access != LS_ACCESS_NONE;
+  bool is_op = s->op >= 0, has_shape = s->shape[0] > 0, has_access = s->access != LS_ACCESS_NONE;
   const LsWrong rows[] = {
-    { !s->gpu, "expected --gpu" },
     { n_asked != 1, "expected one of --gemm, --attention, --op and --from" },
     { has_access && (!is_op || !has_shape),
       "--access goes with --op and --shape: its time depends on how many elements there are" },
@@ -139,7 +137,6 @@ kernel_spec_check (const LsKernelSpec *s, GError **error)
     { !is_op && (has_shape || s->bytes > 0), "--shape and --bytes go with --op" },
     { s->gemm[0] == 0 && (s->batch > 1 || s->layout != LS_LAYOUT_TN), "--batch and --layout go with --gemm" },
     { s->attention[0] == 0 && (s->backward || !s->causal), "--causal and --backward go with --attention" },
-    { !s->from && selects, "--holdout and --min-... select rows of --from" },
   };
   return ls_check (rows, G_N_ELEMENTS (rows), error);
 }
@@ -206,6 +203,7 @@ take_measured (const GArray *table, LsKernelRow *row)
   row->source = is_there ? LS_COST_MEASURED : LS_COST_INTERPOLATED;
   row->time_s = below->measured_s * pow (above->measured_s / below->measured_s, share);
   row->extrapolated = false;
+  row->is_of_table = true;
 }
 
 /* ---- the model ---- */
@@ -261,16 +259,24 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
   return row;
 }
 
+/* Whether what is asked otherwise takes another time. */
+static bool
+is_other (const Bench *b, const LsKernelSpec *spec, const LsTimedKernel *timed, bool is_in_table,
+          double time_s)
+{
+  Bench of_other = *b;
+  of_other.spec = spec;
+  return cost_row (&of_other, timed, is_in_table).time_s != time_s;
+}
+
 /* The same, and whether a hot chip takes another time. */
 static LsKernelRow
 heeding_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
 {
   LsKernelRow row = cost_row (b, timed, is_in_table);
   LsKernelSpec other = *b->spec;
-  Bench of_other = *b;
   other.sustained = !other.sustained;
-  of_other.spec = &other;
-  row.heeds_heat = !b->measured && cost_row (&of_other, timed, is_in_table).time_s != row.time_s;
+  row.heeds_heat = is_other (b, &other, timed, is_in_table, row.time_s);
   return row;
 }
 
@@ -335,6 +341,10 @@ append_one (const Bench *b, GArray *rows, GError **error)
   if (is_matrix && !ls_hardware_check_dtype (&b->gpu, asked.kernel.dtype, error))
     return FALSE;
   LsKernelRow row = heeding_row (b, &asked, false);
+  LsKernelSpec other = *b->spec; /* what streams so many bytes takes as long in any format */
+  other.dtype = other.dtype == LS_DTYPE_FP32 ? LS_DTYPE_BF16 : LS_DTYPE_FP32;
+  const LsTimedKernel in_other = { .kernel = kernel_of (&other), .measured_s = NAN };
+  row.heeds_dtype = is_matrix || is_other (b, &other, &in_other, false, row.time_s);
   g_array_append_val (rows, row);
   return check_time (&row, error);
 }
@@ -395,33 +405,44 @@ errors_of (const GArray *rows, bool only_held_out)
 static void
 assume (const Bench *b, LsKernelRows *shown)
 {
-  bool heeds_heat = false;
-  for (guint i = 0; i < shown->rows->len; i++)
-    heeds_heat |= g_array_index (shown->rows, LsKernelRow, i).heeds_heat;
-  if (b->spec->sustained && !heeds_heat && !b->measured)
-    ls_note (shown->notes, "--sustained has no effect here: no such kernel takes longer on a hot chip");
   const LsKernelSpec *s = b->spec;
-  const bool is_attention = s->attention[0] > 0, is_gemm = s->gemm[0] > 0;
+  const LsKernelRow *first = (gpointer) shown->rows->data;
+  const char *const of_table = "times are those of --measured";
+  guint n_heed_heat = 0, n_of_table = 0;
+  for (guint i = 0; i < shown->rows->len; i++) {
+    n_heed_heat += first[i].heeds_heat;
+    n_of_table += first[i].is_of_table;
+  }
+  const bool is_attention = s->attention[0] > 0, is_gemm = s->gemm[0] > 0, has_dtype = first->heeds_dtype,
+             is_all = n_of_table == shown->rows->len;
   const struct {
     bool is_so;
-    const char *key, *words, *why, *instead;
+    const char *key, *words, *why, *instead, *idle; /* idle: why it has no effect where it is not so */
   } rows[] = {
-    { !s->from, "dtype", "%s", "by default", "--dtype DTYPE" },
+    { has_dtype, "dtype", "%s", "by default", "--dtype DTYPE",
+      s->from ? NULL : "so many bytes take as long in any format" },
     { is_gemm, "layout", "operands %s", "by default", "--layout LAYOUT" },
     { is_attention, "causal", "causal attention", "by default", "--causal 0|1" },
-    { heeds_heat, "sustained", "heat of other kernels, as in a step", "by default", "--sustained" },
-    { b->calibration.name, "gpu_calibration", "times of %s", "the accelerator's file",
-      "--gpu-calibration NAME|FILE" },
+    { n_heed_heat > 0, "sustained", "heat of other kernels, as in a step", "by default", "--sustained",
+      is_all ? of_table : "no such kernel takes longer on a hot chip" },
+    { n_of_table > 0, "measured", "times measured in %s", NULL, "--measured FILE",
+      "the table has no such kernel" },
+    { b->calibration.name && !is_all, "gpu_calibration", "times of %s", "the accelerator's file",
+      "--gpu-calibration NAME|FILE", of_table },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     const LsField *f = ls_field_find (fields, rows[i].key);
-    const char *name = strcmp (rows[i].key, "gpu_calibration") == 0 ? b->calibration.name : NULL;
+    const bool is_given = s->given >> (f - fields) & 1;
+    const char *instead = rows[i].instead,
+               *own = strcmp (f->key, "gpu_calibration") == 0 ? b->calibration.name
+        : strcmp (f->key, "dtype") == 0                       ? ls_dtype_name ((LsDtype) s->dtype)
+                                                              : NULL;
     if (rows[i].is_so)
-      ls_assumptions_add (&shown->assumptions, rows[i].key,
-                          name                                ? g_strdup (name)
-                              : strcmp (f->key, "dtype") == 0 ? g_strdup (ls_dtype_name ((LsDtype) s->dtype))
-                                                              : ls_field_text (f, s, NULL),
-                          rows[i].words, s->given >> (f - fields) & 1 ? NULL : rows[i].why, rows[i].instead);
+      ls_assumptions_add (&shown->assumptions, f->key, own ? g_strdup (own) : ls_field_text (f, s, NULL),
+                          rows[i].words, is_given ? NULL : rows[i].why, instead);
+    else if (is_given && rows[i].idle)
+      ls_note (shown->notes, "%.*s has no effect here: %s", (int) strcspn (instead, " "), instead,
+               rows[i].idle);
   }
 }
 

@@ -18,6 +18,8 @@ typedef struct {
   double measured_s; /* NaN: not measured                                */
   bool held_out;     /* of the fits                                      */
   bool heeds_heat;   /* takes another time with or without --sustained   */
+  bool heeds_dtype;  /* the same of --dtype                              */
+  bool is_of_table;  /* time_s is that of --measured                     */
 } LsKernelRow;
 
 /* Errors in percent of the measurement; NaN without rows. */

@@ -412,7 +412,7 @@ fill_report (LsCalibrateRuns *run, const LsRunsFit *fit, const guint *jobs)
   LsFittedReport *r = &run->report;
   fill_lines (r, fit, ls_cluster_call_time (&run->hardware->spec));
   guint n = run->cases->len;
-  r->rest = ls_job_cases_rest (run->cases);
+  r->rest = ls_job_cases_rest (run->cases, "lockstep validate --json");
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);
     const LsFittedRow row = { .id = c->id,

@@ -796,14 +796,21 @@ ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec
                         command ? "--segment N" : changed_segment);
 }
 
-const char *const ls_assumptions_of_memory[] = { "memory_clock", "memory_allocator", NULL };
-
 void
 ls_assumptions_drop (GArray *all, const char *const *keys)
 {
   for (guint i = all ? all->len : 0; i-- > 0;)
     if (g_strv_contains (keys, g_array_index (all, LsAssumption, i).key))
       g_array_remove_index (all, i);
+}
+
+void
+ls_assumptions_drop_memory (LsJobResult *r)
+{
+  static const char *const keys[]
+      = { "software", "headroom", "context", "memory_clock", "memory_allocator", NULL };
+  ls_assumptions_drop (r->assumptions, keys + (r->strategy.program.software != NULL));
+  ls_assumptions_drop (r->knobs, keys + 1);
 }
 
 static bool

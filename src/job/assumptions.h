@@ -68,10 +68,10 @@ void ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClust
 void ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec *spec, bool is_given,
                                const char *command);
 
-/* Takes rows with these keys away; those of memory make no difference where none is answered. all: NULL
- * allowed. */
+/* Takes rows with these keys away. all: NULL allowed. */
 void ls_assumptions_drop (GArray *all, const char *const *keys);
-extern const char *const ls_assumptions_of_memory[];
+/* Those of a job of which neither memory nor an interval is shown, nor as of which program these are. */
+void ls_assumptions_drop_memory (LsJobResult *r);
 
 /* Adds the rows of `own` that `other` has not, or otherwise; NULL: has none. *all NULL: a new array. */
 void ls_assumptions_add_beside (GArray **all, const GArray *own, const GArray *other);

@@ -10,6 +10,7 @@
 #include "job/assumptions.h"
 #include "job/job.h"
 #include "job/job_from.h"
+#include "job/job_steps.h"
 #include "data/jobs/job_files.h"
 
 #define GIB 1073741824.0
@@ -383,7 +384,6 @@ static GArray *
 take_open (const LsCase *c, GArray **rows)
 {
   GArray *open = g_steal_pointer (rows);
-  ls_assumptions_drop (open, ls_assumptions_of_memory);
   for (guint i = open ? open->len : 0; i-- > 0;) {
     LsAssumption *a = &g_array_index (open, LsAssumption, i);
     g_autofree char *option = a->instead;
@@ -417,8 +417,10 @@ run_log (LsCase *c, const LsJobSpec *spec, GError **error)
   LsJobResult *r = ls_job_spec_run (spec, error);
   c->notes = g_ptr_array_new_with_free_func (g_free);
   ls_job_from_notes (spec, c->notes);
-  if (r && r->notes)
-    g_ptr_array_extend_and_steal (c->notes, g_steal_pointer (&r->notes));
+  if (!r)
+    return NULL;
+  ls_job_note_contradictions (r, &c->from->measured, c->source, r->notes);
+  g_ptr_array_extend_and_steal (c->notes, g_steal_pointer (&r->notes));
   return r;
 }
 
@@ -440,6 +442,8 @@ ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJobSpec *asked, 
   if (!has_software)
     spec.strategy.program.software = NULL; /* the textbook's, since it was settled */
   LsJobResult *r = c->from ? run_log (c, &spec, error) : run_table (c, &spec, hardware, error);
+  if (r)
+    ls_assumptions_drop_memory (r);
   c->assumptions = r ? take_open (c, &r->assumptions) : NULL;
   c->knobs = r ? take_open (c, &r->knobs) : NULL;
   if (has_software)
@@ -486,7 +490,7 @@ ls_job_case_unpack (LsCase *c, GVariant *packed)
 }
 
 char *
-ls_job_cases_rest (const GPtrArray *cases)
+ls_job_cases_rest (const GPtrArray *cases, const char *json)
 {
   g_autoptr (GArray) shared = NULL;
   guint most = 0;
@@ -497,7 +501,6 @@ ls_job_cases_rest (const GPtrArray *cases)
     most = MAX (most, own ? own->len : 0);
   }
   g_autofree char *text = shared && shared->len > 0 ? ls_assumptions_text (shared) : g_strdup ("");
-  const char *more
-      = shared && most > shared->len ? "what else rows leave open differs (--json has it of each)" : NULL;
-  return g_strconcat (text, *text && more ? ";\n  " : "", more, NULL);
+  const char *more = shared && most > shared->len ? "what else rows leave open differs (" : NULL;
+  return g_strconcat (text, *text && more ? ";\n  " : "", more, json, " has it of each)", NULL);
 }

@@ -41,8 +41,8 @@ LsJobResult *ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJob
 #define LS_JOB_CASE_TYPE "(a(ussssmsb)as)"
 GVariant *ls_job_case_pack (const LsCase *c);
 void ls_job_case_unpack (LsCase *c, GVariant *packed);
-/* What all rest on that could be, as ls_assumptions_text(). */
-char *ls_job_cases_rest (const GPtrArray *cases);
+/* What all rest on that could be, as ls_assumptions_text(). json: what prints the rows of each, "--json". */
+char *ls_job_cases_rest (const GPtrArray *cases, const char *json);
 
 /* What the files are called together, newly allocated: their names without folders. */
 char *ls_job_cases_name (const char *const *paths);

@@ -100,10 +100,11 @@ static const char *const of_times[] = { "gpu_calibration", "nccl", "clock_spread
 
 /* The same of a file that nothing replays: what its numbers rest on, no other answer says. */
 static char *
-whole_source_of (const LsJobSpec *spec, const LsJobResult *r, const char *command, const char *const *idle,
+whole_source_of (const LsJobSpec *spec, LsJobResult *r, const char *command, const char *const *idle,
                  GPtrArray *notes)
 {
   ls_assumptions_drop (r->assumptions, idle);
+  ls_assumptions_drop_memory (r);
   g_autofree char *rests = ls_assumptions_text (r->assumptions),
                   *job = r->model.name ? ls_job_command (spec, &r->model, &r->strategy) : NULL,
                   *trace = job ? NULL : source_of (r);

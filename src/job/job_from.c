@@ -74,8 +74,9 @@ ask_for (const LsJobSpec *spec, const char *key, const char *why, LsDiagList *di
   g_autofree char *flag = ls_field_flag (f);
   const char *argument = ls_field_argument (f),
              *size = strstr (why, "how many GPUs there are is not known") ? ", or these by --gpus N" : "";
-  ls_diag_add (diags, LS_ERROR_INPUT, spec->from->path, 0, 0, NULL, NULL, NULL, "%s: give it by %s%s%s%s",
-               why, flag, f->set_only ? "=" : " ", argument ? argument : "1", size);
+  ls_diag_add (diags, LS_ERROR_INPUT, spec->from->path, 0, 0, NULL, NULL, NULL,
+               "%s: give it by %s%s%s, or after the file's name by :%s=%s%s", why, flag,
+               f->set_only ? "=" : " ", argument ? argument : "1", key, argument ? argument : "1", size);
 }
 
 static void

@@ -549,6 +549,21 @@ ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
 }
 
 void
+ls_job_note_contradictions (const LsJobResult *r, const LsMeasured *m, const char *source, GPtrArray *notes)
+{
+  const LsModel *model = r->model.name ? &r->model : NULL;
+  g_autoptr (GPtrArray) words = ls_measured_contradictions (m, &r->report, model, &r->strategy);
+  if (words->len == 0)
+    return;
+  g_ptr_array_add (words, NULL);
+  g_autofree char *all = g_strjoinv ("; ", (char **) words->pdata);
+  ls_note (notes,
+           "warning: %s contradicts this job: %s. Its length, batch, model or number "
+           "of %ss may be another",
+           m->source ? m->source : source, all, r->report.chip);
+}
+
+void
 ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *r)
 {
   bool has_kernels = ls_plan_has_ops (r->plan, LS_TAKES_GPU, false),

@@ -138,6 +138,9 @@ void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
  * moves past it; NULL: no more. s: resolved. */
 const LsMissing *ls_job_missing (const LsSoftwareSpec *software, const LsModel *m, const LsStrategy *s,
                                  guint *at);
+/* Appends to notes that measured numbers (of m's source, else of that) are of another job. */
+void ls_job_note_contradictions (const LsJobResult *result, const LsMeasured *m, const char *source,
+                                 GPtrArray *notes);
 /* That the calibration that was asked for is of another GPU. */
 void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
 /* That drawn speeds take the place of the slowest GPU's. */

@@ -130,8 +130,9 @@ char *ls_import_to_text (const LsImported *import);
 char *ls_import_to_json (const LsImported *import);
 
 /* What was found in profiles that become a trace. replayed: the step of its replay on that cluster; 0: there
- * was none. */
-char *ls_profile_import_to_text (const LsProfileImport *import, LsTime replayed, const char *cluster);
+ * was none. rests: on what that rests; NULL: on nothing. */
+char *ls_profile_import_to_text (const LsProfileImport *import, LsTime replayed, const char *cluster,
+                                 const char *rests);
 
 /* --- capture ------------------------------------------------------------------------------------- */
 

@@ -345,7 +345,7 @@ score (LsValidationRun *v)
     v->scores.names[n] = (gpointer) g_ptr_array_free (
         ls_job_cases_names (n == LS_CASES_IGNORED ? v->cases : v->chosen, n), FALSE);
   v->scores.cases = v->chosen;
-  v->scores.rest = ls_job_cases_rest (v->chosen);
+  v->scores.rest = ls_job_cases_rest (v->chosen, "--json");
 }
 
 /* What decides on the result, as one would type it. */

@@ -548,6 +548,7 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
                   *slice = h && !h->spec.torus.is_given ? ls_slice_text (&h->spec) : NULL;
   g_strchomp (tuner);
   const bool is_one = !spec->compare && !run->table.is_scaling, is_given = spec->protocol != LS_PROTOCOL_AUTO,
+             is_barrier = !spec->compare && last->bytes == 0,
              has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
              is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
              has_nccl = !h || !ls_cluster_traits (&h->spec)->is_slice, /* a torus has none */
@@ -556,7 +557,7 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
              *by_gpus = spec->gpus     ? "by --gpus"
       : h && h->spec.fabric_is_assumed ? LS_ONE_NODE_OF_NCCL
                                        : "the cluster's file",
-             *rates = spec->compare ? "lockstep collective --nccl NAME" : "--nccl NAME";
+             *rates = spec->compare ? "gpu.nccl=NAME behind the cluster's name in FILE" : "--nccl NAME";
   const struct {
     bool holds;
     const char *key, *value, *words, *why, *instead;
@@ -565,7 +566,7 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
       spec->algorithm ? NULL : tuner, "--algorithm KIND" },
     { has_nccl, "protocol", ls_protocol_name ((LsProtocol) spec->protocol), "protocol %s",
       is_given ? NULL : tuner, "--protocol KIND" },
-    { has_nccl, "max_ctas", has_ctas ? ctas : "as the library has it",
+    { has_nccl && !is_barrier, "max_ctas", has_ctas ? ctas : "as the library has it",
       has_ctas ? "at most %s CTAs" : "CTAs %s", has_ctas ? NULL : "by default", "--max-ctas N" },
     { has_nccl, "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",
       spec->nccl ? NULL : "the accelerator's file", rates },
@@ -576,7 +577,7 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
       "node.torus.slice=[A,B] behind the cluster's name in FILE" },
     { true, "network", spec->network ? spec->network : "flow", "network %s",
       spec->network ? NULL : "by default", "--network KIND" },
-    { true, "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
+    { !is_barrier, "datatype", "float", NULL, "times depend on bytes alone", "--min SIZE --max SIZE" },
     { !spec->compare, "interval", "unknown", "interval %s", "no errors of single calls are kept" },
     { has_trust, "trust", spec->trust ? spec->trust : DEFAULT_TRUST, "rows of trust %s",
       spec->trust ? NULL : "by default", "--trust NAME" },
@@ -862,6 +863,9 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   }
   ls_note_known (known, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);
+  if (kind == LS_COLL_BARRIER && (spec->min_bytes | spec->max_bytes | spec->factor | spec->max_ctas))
+    ls_note (run->notes,
+             "a barrier moves nothing: --min, --max, --factor and --max-ctas have no effect here");
   assume (run, spec, hardware, last);
   return TRUE;
 }
@@ -874,14 +878,6 @@ check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
   const bool has_many = n_networks > 1, has_range = spec->max_bytes > 0 || spec->factor > 0,
              has_counts = spec->gpus && spec->gpus->len > 1;
   const LsWrong rows[] = {
-    { !spec->compare && !spec->cluster, "expected --cluster" },
-    { !spec->compare && !spec->op, "expected --op" },
-    { !spec->compare && spec->trust, "--trust selects rows of --compare" },
-    { spec->compare && spec->slice[0] > 0,
-      "--slice does not go with --compare, whose rows say how many chips ran" },
-    { spec->compare && spec->nccl,
-      "--nccl does not go with --compare, whose rows say on which cluster they ran" },
-    { spec->messages && spec->compare, "--messages does not go with --compare" },
     { spec->messages && has_many, "--messages does not go with --network all" },
     { spec->messages && has_range, "--messages is of one size, --min; leave --max and --factor out" },
     { spec->messages && has_counts, "--messages is of one number of --gpus" },

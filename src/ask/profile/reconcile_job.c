@@ -323,7 +323,7 @@ assume_step (LsReconcileReport *r, const LsReconcileSpec *spec)
                       has_steps ? "--step N" : "--step FROM:TO");
   ls_assumptions_add (rows, "rank", g_strdup_printf ("%u", r->rank), says_rank ? NULL : "rank %s",
                       says_rank ? NULL : rank, "--rank N");
-  ls_assumptions_drop (r->job->knobs, ls_assumptions_of_memory);
+  ls_assumptions_drop_memory (r->job);
 }
 
 static gboolean
