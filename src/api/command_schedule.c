@@ -46,7 +46,7 @@ static char *
 to_json (gconstpointer data, const LsTextStyle *style)
 {
   const Data *s = data;
-  return s->view ? ls_schedule_to_json (s->view) : ls_schedule_all_to_json (s->table);
+  return ls_schedule_to_json (s->view, s->table);
 }
 
 static char *

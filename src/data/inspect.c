@@ -50,21 +50,15 @@ inspect_model_types (const LsJsonDoc *doc, LsDiagList *diags)
   return n > 0 ? g_strdup_printf ("%u types of models", n) : NULL;
 }
 
-/* Names of faults, and whether listed switches are joined, show only in the graph. Its size
- * is bounded (ls_cluster_spec_validate()). */
-static gboolean
-needs_graph (const LsClusterSpec *spec)
-{
-  return spec->network.faults || spec->fabric == LS_FABRIC_LIST || ls_cluster_traits (spec)->is_listed;
-}
-
 /* Counts that do not deal out evenly show only when they are put together. */
 static gboolean
 can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
 {
   g_autoptr (GError) error = NULL;
   gboolean ok = ls_cluster_spec_validate (spec, &error);
-  if (ok && needs_graph (spec)) {
+  /* Names of faults, and whether listed switches are joined, show only in the graph. Its size
+   * is bounded (ls_cluster_spec_validate()). */
+  if (ok && (spec->network.faults || spec->fabric == LS_FABRIC_LIST || ls_cluster_traits (spec)->is_listed)) {
     g_autoptr (LsCluster) cluster = ls_cluster_build (spec, &error);
     ok = cluster != NULL;
   }

@@ -37,18 +37,12 @@ has (GHashTable *keys, const char *key)
   return keys && g_hash_table_contains (keys, key);
 }
 
-/* Of the strategy, as the text of a flag, newly allocated; NULL: the file does not give it. */
-static char *
-from_value (const LsImported *from, const char *key)
-{
-  return ls_import_value (from->strategy, ls_strategy_fields, key);
-}
-
 bool
 ls_job_has_from (const LsJobSpec *spec, const LsField *knob, const LsStrategy *s)
 {
-  g_autofree char *its = spec->from ? from_value (spec->from, knob->key) : NULL,
-                  *now = ls_field_text (knob, s, NULL);
+  g_autofree char *its
+      = spec->from ? ls_import_value (spec->from->strategy, ls_strategy_fields, knob->key) : NULL,
+      *now = ls_field_text (knob, s, NULL);
   return its && g_strcmp0 (its, now) == 0;
 }
 
@@ -60,7 +54,7 @@ ls_job_says (const LsJobSpec *spec, const char *key)
     return has (spec->said, key);
   if (!ls_import_remark (from, LS_REMARK_OF_GPUS, key))
     return ls_json_doc_at (from->strategy, key) != NULL;
-  g_autofree char *gpus = from_value (from, "gpus");
+  g_autofree char *gpus = ls_import_value (from->strategy, ls_strategy_fields, "gpus");
   return spec->strategy.gpus == (gpus ? g_ascii_strtoull (gpus, NULL, 10) : 0);
 }
 
@@ -268,7 +262,8 @@ n_values (const LsJobSpec *spec)
 static char *
 text_of_change (const LsJobSpec *spec, const LsField *f)
 {
-  g_autofree char *theirs = from_value (spec->from, f->key), *now = ls_field_text (f, &spec->strategy, NULL);
+  g_autofree char *theirs = ls_import_value (spec->from->strategy, ls_strategy_fields, f->key),
+                  *now = ls_field_text (f, &spec->strategy, NULL);
   return g_strcmp0 (theirs, now) != 0
       ? g_strdup_printf ("%s %s (was %s)", f->key, now ? now : "by itself", theirs ? theirs : "none")
       : NULL;

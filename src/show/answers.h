@@ -92,12 +92,11 @@ typedef struct {
 /* Newly allocated, ending in a newline. JSON has the names of the manual's formats; CSV is
  * PyTorch's text format, a line per rank. */
 char *ls_schedule_to_text (const LsScheduleView *v, const LsScheduleText *text);
-char *ls_schedule_to_json (const LsScheduleView *v);
+char *ls_schedule_to_json (const LsScheduleView *v, const LsScheduleTable *t); /* of one; the other NULL */
 char *ls_schedule_to_csv (const LsScheduleView *v);
 
 /* Schedules beside each other. Whether a row fits is told where there is a limit. */
 char *ls_schedule_all_to_text (const LsScheduleTable *t);
-char *ls_schedule_all_to_json (const LsScheduleTable *t);
 char *ls_schedule_all_to_csv (const LsScheduleTable *t);
 
 /* --- topology ------------------------------------------------------------------------------------ */

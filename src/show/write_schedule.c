@@ -47,12 +47,6 @@ cells_of (const LsScheduleView *v, uint32_t rank)
 #include "show/schedule_keys.h"
 
 char *
-ls_schedule_to_json (const LsScheduleView *v)
-{
-  return to_json (v, NULL);
-}
-
-char *
 ls_schedule_to_csv (const LsScheduleView *v)
 {
   GString *out = g_string_new (NULL);
@@ -61,12 +55,6 @@ ls_schedule_to_csv (const LsScheduleView *v)
     g_string_append_c (out, '\n');
   }
   return g_string_free (out, FALSE);
-}
-
-char *
-ls_schedule_all_to_json (const LsScheduleTable *t)
-{
-  return to_json (NULL, t);
 }
 
 /* A pipeline schedule drawn with characters: a row per rank, time to the right.

@@ -332,7 +332,7 @@ search_group (LsSweepRun *x, Group *g)
     update_front (x);
     sweep_journal_sync (x);
   }
-  queue_clear (&q);
+  g_sequence_free (q.again);
   settle_rest (x, g);
 }
 

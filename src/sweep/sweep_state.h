@@ -279,7 +279,6 @@ typedef struct {
 } Queue;
 
 void queue_init (Queue *q, LsSweepRun *x, const Group *group);
-void queue_clear (Queue *q);
 /* NULL: it is empty. The first stays in it. */
 Candidate *queue_first (const Queue *q);
 Candidate *queue_take (Queue *q);

@@ -40,12 +40,6 @@ queue_init (Queue *q, LsSweepRun *x, const Group *group)
   *q = (Queue) { x, group, 0, g_sequence_new (NULL) };
 }
 
-void
-queue_clear (Queue *q)
-{
-  g_sequence_free (q->again);
-}
-
 /* What is not pending was tried before. */
 static Candidate *
 first_new (const Queue *q, uint32_t *ret_at)

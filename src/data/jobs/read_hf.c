@@ -415,13 +415,6 @@ set_window_heads (const HfConfig *c, LsModel *m)
   m->attn.window_head_dim = head_dim != m->head_dim ? head_dim : 0;
 }
 
-/* Latent types say it for latent attention alone, and may be without. */
-static uint32_t
-value_width (const HfFamily *f, const HfConfig *c, const LsModel *m)
-{
-  return f->latent || f->compressed || c->m.v_dim == m->head_dim ? 0 : c->m.v_dim;
-}
-
 static LsPosition
 position (const HfFamily *f, const HfConfig *c)
 {
@@ -467,7 +460,8 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.head_dim
       = c->m.head_dim ? c->m.head_dim : (c->m.layers.shared_blocks > 0 ? 2 : 1) * c->m.hidden / c->m.n_heads;
   set_window_heads (c, &m);
-  m.v_dim = value_width (f, c, &m);
+  /* Latent types say it for latent attention alone, and may be without. */
+  m.v_dim = f->latent || f->compressed || c->m.v_dim == m.head_dim ? 0 : c->m.v_dim;
   m.ffn = inner_width (f, c);
   m.mlp = activation (f, c);
   m.position = position (f, c);

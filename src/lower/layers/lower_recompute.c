@@ -432,13 +432,6 @@ group_bytes (const Lower *l)
   return ls_residual_bytes (l->model, &l->shard) / (l->s->memory.partition_activations ? l->mesh.tp : 1);
 }
 
-/* Of a block the other: the embeddings of the next tokens. */
-static uint64_t
-second_input_bytes (const Lower *l, const Chunk *c, guint i)
-{
-  return is_layer (c, i) ? 0 : ls_boundary_bytes (l->model, &l->shard);
-}
-
 void
 keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
@@ -447,7 +440,8 @@ keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
                   ls_boundary_bytes (b->l->model, &b->l->shard), is_free);
   if (!begins_group (b->l, c, i))
     return;
-  uint64_t bytes = group_bytes (b->l) + second_input_bytes (b->l, c, i)
+  /* The second input of a block: the embeddings of the next tokens. */
+  uint64_t bytes = group_bytes (b->l) + (is_layer (c, i) ? 0 : ls_boundary_bytes (b->l->model, &b->l->shard))
       + (recomputes_ops (b->l) ? recompute_needless_bytes (b->l, c, i) : 0);
   build_buffer (b, op, group_buffer (c, i), LS_MEM_ACTIVATIONS, bytes, is_free);
 }
