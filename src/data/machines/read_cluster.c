@@ -2,6 +2,7 @@
 #include "data/machines/machines.h"
 
 #include "analysis/interval.h"
+#include "base/list.h"
 #include "cluster/allocation.h"
 #include "data/datadir.h"
 #include "data/text/override.h"
@@ -705,14 +706,17 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
     return false;
   ret_spec->name = ls_override_name (ret_spec->name, name);
   g_autofree char *bare = ls_override_bare (name);
-  if (!ls_data_is_path (bare))
-    g_array_set_size (ret_spec->unsaid, 0);
+  bool is_own = ls_data_is_path (bare);
   for (guint i = 0; i < ret_spec->unsaid->len; i++) {
     LsUnsaid *unsaid = &g_array_index (ret_spec->unsaid, LsUnsaid, i);
     g_autofree char *change = unsaid->instead,
                     *changed = ls_override_add (ls_json_is_given (name) ? ret_spec->name : name, change);
     unsaid->instead = g_strconcat ("--cluster ", changed, NULL);
+    if (!is_own)
+      ls_clear_3_texts (unsaid);
   }
+  if (!is_own)
+    g_array_set_size (ret_spec->unsaid, 0);
   return true;
 }
 
