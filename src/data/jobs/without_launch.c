@@ -31,6 +31,13 @@ ls_import_read (const char *text, gsize n, const char *name, const LsModel *mode
   return refuse (name, diags);
 }
 
+char *
+ls_import_of_run (const LsImported *import, bool (*is_given) (gconstpointer of, const char *option),
+                  gconstpointer of)
+{
+  return NULL;
+}
+
 GPtrArray *
 ls_launch_changes (const LsImported *import, const char *now, const char *wanted)
 {
