@@ -6,6 +6,7 @@
 
 #include "compute/around.h"
 #include "compute/measured.h"
+#include "data/jobs/emit.h"
 #include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -51,12 +52,12 @@ in_one_line (const char *refusals)
 }
 
 /* A job that names a program, without asking that it be able to run it (--for). What a file of the program
- * says, it ran. */
+ * says, it ran. Without writers nothing is known of it. */
 static void
 note_what_it_cannot (const LsJobSpec *spec, LsJobResult *r)
 {
   g_autoptr (GError) refused = NULL;
-  if (!spec->software || !spec->software->emit || spec->program || spec->from
+  if (!spec->software || !spec->software->emit || !*ls_emit_targets () || spec->program || spec->from
       || ls_software_check (spec->software, &r->model, &r->strategy, &refused))
     return;
   g_autofree char *what = in_one_line (refused->message);
