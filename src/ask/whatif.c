@@ -489,16 +489,6 @@ static const struct {
   { "cluster", "other accelerators", propose_clusters, true },
 };
 
-/* The value of a setting, NULL: the change has none of it. */
-static const char *
-setting_of (const LsChange *change, const char *key)
-{
-  for (guint i = 0; i < change->settings->len; i += 2)
-    if (strcmp (change->settings->pdata[i], key) == 0)
-      return change->settings->pdata[i + 1];
-  return NULL;
-}
-
 /* Without what needs another order: it is made for ranks, chunks and micro-batches. */
 static void
 keep_order (GPtrArray *changes)
@@ -507,7 +497,7 @@ keep_order (GPtrArray *changes)
   for (guint i = changes->len; i-- > 0;) {
     bool is_other = false;
     for (const char *const *key = keys; *key; key++)
-      is_other |= setting_of (changes->pdata[i], *key) != NULL;
+      is_other |= ls_change_setting (changes->pdata[i], *key) != NULL;
     if (is_other)
       g_ptr_array_remove_index (changes, i);
   }
@@ -617,7 +607,7 @@ try_one (guint i, gpointer data)
   g_autoptr (LsJobResult) r = simulate (t->spec, t->changes[i], &error);
   t->rows[i] = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = ls_what_if_reason (error) };
   t->rows[i].change = ls_change_text (t->changes[i]);
-  t->rows[i].cluster = g_strdup (setting_of (t->changes[i], "cluster"));
+  t->rows[i].cluster = g_strdup (ls_change_setting (t->changes[i], "cluster"));
   if (r && t->rows[i].cluster) {
     ls_what_if_assume_headroom (t->spec, "headroom %s", r);
     t->rows[i].rests_on = g_array_ref (r->assumptions);

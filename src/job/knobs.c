@@ -273,9 +273,8 @@ ls_job_knobs (const LsJobSpec *job, const LsModel *model, bool is_brief, const L
   return ls_change_text (knobs);
 }
 
-/* NULL: it sets nothing of it. */
-static const char *
-setting_of (const LsChange *change, const char *key)
+const char *
+ls_change_setting (const LsChange *change, const char *key)
 {
   for (guint i = 0; i < change->settings->len; i += 2)
     if (strcmp (change->settings->pdata[i], key) == 0)
@@ -306,7 +305,7 @@ without_same (const LsChange *a, const LsChange *b, const LsModel *m, const LsSt
 {
   LsChange *rest = ls_change_new (NULL, NULL, false);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    const char *value = setting_of (b, f->key), *there = setting_of (a, f->key);
+    const char *value = ls_change_setting (b, f->key), *there = ls_change_setting (a, f->key);
     if (value && g_strcmp0 (there, value) != 0 && !is_superfluous (s, m, f, there))
       ls_change_set (rest, f->key, "%s", value);
   }

@@ -61,7 +61,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsChange, ls_change_free)
 
 /* In place of what it had for this key. */
 void ls_change_set (LsChange *change, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);
-void ls_change_need (LsChange *change, const char *cost); /* more than the job has */
+const char *ls_change_setting (const LsChange *change, const char *key); /* NULL: it sets nothing of it */
+void ls_change_need (LsChange *change, const char *cost);                /* more than the job has */
 
 /* Both, b after a: of a key that both have, the value of b. */
 LsChange *ls_change_join (const LsChange *a, const LsChange *b);
