@@ -239,6 +239,7 @@ typedef struct {
 typedef struct {
   char *path, *value; /* "node.pcie.p2p", "true"     */
   char *instead;      /* what to type for another one */
+  bool is_in_node;    /* it matters within one node, too */
 } LsUnsaid;
 
 /* Kinds of nodes in a cluster, at most: 0 is that of the cluster itself, k that of others[k - 1]. */

@@ -766,7 +766,7 @@ ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpe
   for (guint i = 0; c->unsaid && i < c->unsaid->len; i++) {
     const LsUnsaid *unsaid = &g_array_index (c->unsaid, LsUnsaid, i);
     g_autofree char *words = g_strconcat (unsaid->path, " %s", NULL);
-    if ((has_fabric && !ls_cluster_traits (c)->is_slice) || g_str_has_prefix (unsaid->path, "node.pcie."))
+    if ((has_fabric && !ls_cluster_traits (c)->is_slice) || unsaid->is_in_node)
       add_brief (all, g_intern_string (unsaid->path), g_strdup (unsaid->value), words, "by default",
                  unsaid->instead);
   }

@@ -634,29 +634,31 @@ finish_fitted (const LsJsonDoc *doc, const LsFittedRuns *r, LsDiagList *diags)
 
 /* What holds without a key that has an argument; NULL: another value would change nothing there. */
 static char *
-usual_of (const LsClusterSpec *s, const LsField *f, bool is_of_pcie)
+usual_of (const LsClusterSpec *s, const LsField *f, bool is_in_node)
 {
   bool has_nvlink = ls_server_has_nvlink (&s->server);
-  if (is_of_pcie ? has_nvlink || s->gpus_per_node == 1
+  if (is_in_node ? has_nvlink || s->gpus_per_node == 1
                  : f->kind == LS_FIELD_BOOL && (s->network.rails == 1 || !has_nvlink || s->nics.is_staged))
     return NULL;
   if (f->kind == LS_FIELD_ENUM)
     return ls_field_text (f, s, NULL);
   const char *usual = ls_field_default (f);
-  return is_of_pcie || f->kind != LS_FIELD_IGNORED ? g_strdup (usual)
+  return is_in_node || f->kind != LS_FIELD_IGNORED ? g_strdup (usual)
                                                    : g_strdup (s->nics.is_staged ? "false" : "true");
 }
 
 static void
 add_unsaid (LsClusterSpec *s, const cJSON *object, const LsField *fields, const char *prefix)
 {
+  const bool is_in_node = fields == pcie_fields;
   for (const LsField *f = fields; f->key; f++) {
     const cJSON *value = ls_json_at (object, f->key);
     g_autofree char *path = g_strconcat (prefix, f->key, NULL), *below = g_strconcat (path, ".", NULL),
-                    *usual = f->argument && !value ? usual_of (s, f, fields == pcie_fields) : NULL;
+                    *usual = f->argument && !value ? usual_of (s, f, is_in_node) : NULL;
     if (f->kind == LS_FIELD_OBJECT && value)
       add_unsaid (s, value, f->fields, below);
-    const LsUnsaid unsaid = { path, usual, usual ? g_strconcat (path, "=", f->argument, NULL) : NULL };
+    const LsUnsaid unsaid
+        = { path, usual, usual ? g_strconcat (path, "=", f->argument, NULL) : NULL, is_in_node };
     if (!usual)
       continue;
     g_array_append_val (s->unsaid, unsaid);
