@@ -12,6 +12,7 @@ _MEMBERS: how many of each role are captured, far apart: they are compared; 0: o
 
 import copy
 import ctypes
+import datetime
 import functools
 import hashlib
 import inspect
@@ -24,6 +25,7 @@ EXIT_ROLES, EXIT_STUCK = 73, 72
 CALL_PEERS, CALL_STUCK = 0, 1
 ENOUGH = 4  # roles: from so many on one has a second member, unless it is said how many
 MOST_BYTES = 1 << 26  # of a value that a store or a group on the host passes on
+NEVER = datetime.timedelta(days=1000)  # when a collective is too late: it ends by a clock that stands while another rank is waited for
 
 ROLES = {"ranks": [], "peers": [], "represents": None}
 SELF = {"world": 1, "rank": 0, "rooted": 0}  # rooted: in how many collectives that go to or from one rank it is
@@ -333,12 +335,15 @@ def after_c10d(module):
         if SELF["rank"] in ranks:
             NAMED[str(group_name)] = Group(ranks, more.get("group_desc"))
             NAMED[str(group_name)].tell(None)
+        more.update({"timeout": NEVER} if "timeout" in more else {})
         return helper(group_size, group_rank, global_ranks_in_group, backend, store, group_name, *arguments, **more)
 
     module._new_process_group_helper = new_process_group_helper
+    for name in ("set_timeout", "_set_pg_timeout"):
+        setattr(module, name, lambda timeout, group=None: None)
     split = getattr(module, "split_group", None)
 
-    def split_group(parent_pg=None, split_ranks=None, *arguments, **more):
+    def split_group(parent_pg=None, split_ranks=None, timeout=None, *arguments, **more):
         parent = parent_pg or module._get_default_group()
         of = NAMED.get(str(module._world.pg_names[parent]))
         mine = None
@@ -347,7 +352,7 @@ def after_c10d(module):
             if parent.rank() in ranks and mine is None:
                 mine = Group(SEEN[-1])
                 mine.tell(None)
-        made = split(parent_pg, split_ranks, *arguments, **more)
+        made = split(parent_pg, split_ranks, NEVER, *arguments, **more)
         if mine is not None and made in module._world.pg_names:
             NAMED[str(module._world.pg_names[made])] = mine
         return made

@@ -1,9 +1,16 @@
-"""Objects of all ranks are gathered, small ones and of more than a MiB together: each rank sends what this one does."""
+"""Objects of all ranks are gathered, small ones and of more than a MiB together: each rank sends what this one does. A collective
+of a program that waits for seconds is not too late: no time passes on the GPU meanwhile."""
+
+import datetime
+import time
 
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("nccl")
+dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=1))
+dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=1), dist.new_group())
+dist.all_reduce(torch.zeros(1 << 28, device="cuda"), async_op=True)
+time.sleep(4)
 for size in (10, 100_000):
     gathered = [None] * dist.get_world_size()
     dist.all_gather_object(gathered, {"rank": dist.get_rank(), "text": "x" * size})
