@@ -465,13 +465,25 @@ fit_active (RunsWork *w, LsRunsFit *fit)
   return has_to_go;
 }
 
+/* As nothing is fitted. */
+static void
+fit_nothing (const LsRunsProblem *p, LsRunsFit *fit)
+{
+  fit->n_fitted = 0;
+  fit->condition = NAN;
+  memcpy (fit->after, fit->before, p->n_rows * sizeof *fit->after);
+  for (size_t j = 0; j < p->n_parameters; j++)
+    fit->value[j] = p->parameters[j].start;
+  for (size_t i = 0; i < p->n_rows; i++)
+    fit->left_out[i] = NAN;
+}
+
 /* Residuals are `before` and, as nothing is fitted yet, `after`; false: a simulation failed. */
 static bool
 start (const LsRunsProblem *p, RunsWork *w, LsRunsFit *fit)
 {
   size_t n = p->n_rows;
-  *fit = (LsRunsFit) { .condition = NAN,
-                       .before = g_new0 (double, n),
+  *fit = (LsRunsFit) { .before = g_new0 (double, n),
                        .after = g_new0 (double, n),
                        .left_out = g_new0 (double, n) };
   *w = (RunsWork) { .p = p, .n_active = p->n_parameters, .off = g_new0 (double, n), .start_r = fit->before };
@@ -480,12 +492,10 @@ start (const LsRunsProblem *p, RunsWork *w, LsRunsFit *fit)
     fit->value[j] = p->parameters[j].start;
     fit->error[j] = NAN;
   }
-  for (size_t i = 0; i < n; i++) {
-    fit->left_out[i] = NAN;
+  for (size_t i = 0; i < n; i++)
     fit->before[i] = p->log_start ? p->log_start[i] - p->log_measured[i] : NAN;
-  }
   bool ok = p->log_start || simulate (p, fit->value, fit->before);
-  memcpy (fit->after, fit->before, n * sizeof *fit->after);
+  fit_nothing (p, fit);
   return ok;
 }
 
@@ -534,7 +544,7 @@ ls_runs_fit (const LsRunsProblem *p, LsRunsFit *ret_fit)
   RunsWork w;
   bool ok = start (p, &w, ret_fit) && look (&w, ret_fit) && fit_by_curves (&w, ret_fit);
   if (ok && w.n_active == 0)
-    memcpy (ret_fit->after, ret_fit->before, p->n_rows * sizeof *ret_fit->after);
+    fit_nothing (p, ret_fit);
   for (size_t j = 0; j < p->n_parameters; j++) {
     g_free (w.end_r[j][0]);
     g_free (w.end_r[j][1]);

@@ -253,6 +253,22 @@ repeats_are_left_out_together (void)
   ls_runs_fit_clear (&fit);
 }
 
+/* Two runs of a job, one ten times longer than predicted and one a fifth, tell nothing: all is as before. */
+static void
+what_is_kept_is_as_it_was (void)
+{
+  Row rows[] = { { 1, 1e-9, 0 }, { 1, 1e-9, 0 }, { 0 } };
+  const double log_measured[] = { log (10), log (0.2) };
+  const LsRunsProblem p = { parameters, 1, 2, log_measured, NULL, NULL, predict_compute, rows };
+  LsRunsFit fit;
+  LS_CHECK (ls_runs_fit (&p, &fit));
+  LS_CHECK (fit.state[0] == LS_KEPT_UNCERTAIN && fit.n_fitted == 0 && isnan (fit.condition));
+  LS_CHECK_DOUBLE (fit.value[0], ==, 1);
+  for (int i = 0; i < 2; i++)
+    LS_CHECK (fit.after[i] == fit.before[i] && isnan (fit.left_out[i]));
+  ls_runs_fit_clear (&fit);
+}
+
 /* ---- by the simulator ---- */
 
 #define HEAD                                                                                                                         \
@@ -525,6 +541,6 @@ LS_TEST_SUITE_WITH (ls_test_golden_data, NULL, LS_TEST (runs_that_agree_are_left
                     LS_TEST (few_rows_fit_few), LS_TEST (the_one_that_explains_more_is_tried),
                     LS_TEST (ranges_hold), LS_TEST (what_bites_on_one_side_is_found),
                     LS_TEST (what_bites_on_one_side_is_tried_again), LS_TEST (repeats_are_left_out_together),
-                    LS_TEST (the_interval_is_of_what_was_left_out), LS_TEST (progress_has_a_total),
-                    LS_TEST (a_cluster_is_found_again), LS_TEST (the_host_is_the_clusters),
-                    LS_TEST (what_cannot_be_fitted_is_refused))
+                    LS_TEST (what_is_kept_is_as_it_was), LS_TEST (the_interval_is_of_what_was_left_out),
+                    LS_TEST (progress_has_a_total), LS_TEST (a_cluster_is_found_again),
+                    LS_TEST (the_host_is_the_clusters), LS_TEST (what_cannot_be_fitted_is_refused))
