@@ -214,5 +214,9 @@ ls_job_spec_export (const LsJobSpec *spec, const char *format, const char *name,
     i++;
   if (!spec->trace || formats[i].write == write_goal) /* else a replay says the same */
     g_ptr_array_extend_and_steal (notes, g_steal_pointer (&r->notes));
+  if (spec->gpu_calibration && formats[i].write == write_trace)
+    ls_note (notes, "--gpu-calibration has no effect here: the file has no times of kernels");
+  if (spec->nccl && formats[i].write != write_goal)
+    ls_note (notes, "--nccl has no effect here: the file has no times of messages");
   return formats[i].write (&(const Export) { spec, r, head, path, notes, formats[i].by_role }, error);
 }

@@ -10,8 +10,9 @@
 #include "job/assumptions.h"
 #include "show/text_table.h"
 
-#define MAX_LINKS  10 /* of a text */
-#define NAME_WIDTH 28
+#define MAX_LINKS   10 /* of a text */
+#define NAME_WIDTH  28
+#define VALUE_WIDTH 14
 
 static double
 percent (double a, double b)
@@ -96,6 +97,16 @@ differs (LsResultFile *const *files, guint n, const Texts *t, const char *name)
     if (g_strcmp0 (text_of (files[i], t, name), text_of (files[0], t, name)) != 0)
       return true;
   return false;
+}
+
+/* The first file that has the same text of that name. */
+static guint
+first_alike (LsResultFile *const *files, const Texts *t, const char *name, guint i)
+{
+  guint first = 0;
+  while (g_strcmp0 (text_of (files[first], t, name), text_of (files[i], t, name)) != 0)
+    first++;
+  return first;
 }
 
 /* Names (char *, borrowed) of those that are shown, in the order in which they appear; where a file does not
@@ -191,6 +202,17 @@ shown_rows (LsResultFile *const *files, guint n, int section)
     g_array_set_size (rows, MIN (rows->len, MAX_LINKS));
   }
   return rows;
+}
+
+static bool
+has_wide_text (LsResultFile *const *files, guint n, const Row *row)
+{
+  gsize widest = 0;
+  for (guint i = 0; i < n && row->texts; i++) {
+    const char *text = text_of (files[i], row->texts, row->name);
+    widest = MAX (widest, text ? strlen (text) : 0);
+  }
+  return widest > VALUE_WIDTH;
 }
 
 #include "show/compare_text.h"
