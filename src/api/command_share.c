@@ -99,6 +99,8 @@ command_share (const LsRequest *r, LsAnswer *a, GError **error)
   if (!sharing)
     return FALSE;
   ls_answer_note_all (a, sharing->notes);
+  if (options.run.network == LS_NETWORK_ALPHABETA)
+    ls_answer_note (a, "by --network alphabeta no job slows another, and what links carry is not counted");
   assume (r, &options, &sharing->assumptions);
   Data *data = g_new (Data, 1);
   *data = (Data) { sharing, ls_request_is_on (r, "all") ? 0 : (guint) top };

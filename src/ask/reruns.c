@@ -369,10 +369,21 @@ run_parts (FaultRuns *runs, guint n_threads, const LsProgress *progress, LsFault
   return ok;
 }
 
+/* What asks which links carry how much. */
+static gboolean
+check_counts (const LsJobSpec *spec, GError **error)
+{
+  return spec->network != LS_JOB_NETWORK_ALPHABETA
+      || ls_fail (error, LS_ERROR_CONFLICT,
+                  "--network alphabeta does not count what links carry: expected another network");
+}
+
 LsFaultTable *
 ls_fault_table_new (const LsJobSpec *spec, const LsJobResult *r, const LsFaultAsk *ask, guint n_threads,
                     const LsProgress *progress, GError **error)
 {
+  if (ask->kind == LS_FAULT_LINK && !check_counts (spec, error))
+    return NULL;
   FaultRuns runs = { .r = r, .ask = ask, .options = ls_rerun_options (spec, r) };
   g_autoptr (GError) failed = NULL;
   g_autofree double *slow
@@ -492,6 +503,8 @@ ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, g
                          ls_cluster_traits (c)->is_slice ? "chips of a torus have links to each other"
                              : c->n_nodes < 2            ? "the job is on one node"
                                                          : "those of a dragonfly go by load, not by hash");
+  if (!check_counts (spec, error))
+    return NULL;
   g_autoptr (LsEcmpTable) table = g_new (LsEcmpTable, 1);
   *table = (LsEcmpTable) { .n = n_seeds, .draws = g_new0 (LsEcmpDraw, n_seeds + 1) };
   g_autofree GError **errors = g_new0 (GError *, n_seeds + 1);
@@ -551,7 +564,7 @@ static const char *
 reason_of (const char *key, bool is_link, double bytes)
 {
   if (!is_link)
-    return "nothing here depends on it";
+    return "none depends on it";
   if (bytes == 0)
     return "nothing crosses such a link here";
   if (bytes < 0)
@@ -606,7 +619,7 @@ add_note (GPtrArray *notes, const char *change, const char *other, const LsClust
       bytes += ls_timeline_bytes (r->timeline, i);
   const char *reason = is_said_already (key, spec, other) ? "that is what it is without it"
                                                           : reason_of (key, link != NULL, bytes);
-  ls_note (notes, "%s changes nothing: %s", change, reason);
+  ls_note (notes, "%s changes no time: %s", change, reason);
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
@@ -665,7 +678,7 @@ ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *no
     if (is_size (changes->pdata[i]))
       note_size (spec, r, changes->pdata[i], notes);
     else if (is_same_job (spec, r, cluster))
-      add_note (notes, changes->pdata[i], cluster, &r->cluster->spec, r);
+      add_note (notes, changes->pdata[i], cluster, &r->cluster->spec, check_counts (spec, NULL) ? r : NULL);
   }
 }
 

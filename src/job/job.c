@@ -497,6 +497,8 @@ LsJobResult *
 ls_job_spec_run (const LsJobSpec *spec, GError **error)
 {
   g_autoptr (LsJobResult) r = run_one (spec, error);
+  if (r && spec->network == LS_JOB_NETWORK_ALPHABETA && !spec->no_notes)
+    ls_note (r->notes, "--network alphabeta does not count what links carry: nothing is said of it");
   if (!r || spec->network != LS_JOB_NETWORK_ALL)
     return g_steal_pointer (&r);
   LsReport *report = &r->report;
