@@ -37,9 +37,9 @@ typedef struct {
   double percent; /* of the accelerator's memory */
 } LsHeadroomAsk;
 
-/* "6GiB", "8%", "0". */
+/* "6GiB", "8%", "0", into an LsHeadroomAsk. */
 #define LS_HEADROOM_EXPECTED "a size such as 6GiB, a share of the accelerator's memory such as 8%, or 0"
-bool ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask);
+bool ls_headroom_parse (const char *text, void *ret_ask);
 
 /* Of a job with that LsDpKind on that machine. software: that it is for, or NULL: the one that it names, own,
  * or NULL, the textbook; where a program has no headroom of its own, the one that has that way to be data

@@ -80,7 +80,7 @@ take (LsMeasured *m, LsMeasured *parsed, const char *source)
 
 /* False leaves it alone. The second takes seconds without a unit too, and nothing beside the time. */
 static bool
-measured_parse (const char *text, LsMeasured *m)
+parse_measured (const char *text, void *ret_measured)
 {
   LsMeasured parsed = { 0 };
   g_auto (GStrv) parts = g_strsplit (text, ":", 2);
@@ -92,18 +92,18 @@ measured_parse (const char *text, LsMeasured *m)
       return false;
   if (parsed.tokens_per_s > 0 && parsed.tokens_per_s_per_gpu > 0)
     return false;
-  take (m, &parsed, parts[1]);
+  take (ret_measured, &parsed, parts[1]);
   return true;
 }
 
 static bool
-published_parse (const char *text, LsMeasured *m)
+parse_published (const char *text, void *ret_measured)
 {
   LsMeasured parsed = { .is_published = true };
   g_auto (GStrv) parts = g_strsplit (text, ":", 2);
   if (!parts[0] || !parse_seconds (parts[0], true, &parsed.step_s))
     return false;
-  take (m, &parsed, parts[1]);
+  take (ret_measured, &parsed, parts[1]);
   return true;
 }
 
@@ -124,28 +124,10 @@ static const LsEnumName network_names[] = {
   { NULL },
 };
 
-static bool
-parse_measured (const char *text, void *target)
-{
-  return measured_parse (text, &((LsJobSpec *) target)->measured);
-}
-
 static const char *const measured_words[]
     = { "tflops=N", "memory=SIZE", "tokens_per_s=N", "tokens_per_s_per_gpu=N", NULL };
 
 static const char *const slow_words[] = { "rank=N:FACTOR", "seed=N", "sigma=X", NULL };
-
-static bool
-parse_published (const char *text, void *target)
-{
-  return published_parse (text, &((LsJobSpec *) target)->measured);
-}
-
-static bool
-parse_slice (const char *text, void *target)
-{
-  return ls_slice_parse (text, ((LsJobSpec *) target)->slice);
-}
 
 static bool
 has_slow_rank (const LsSlow *slow, guint64 rank)
@@ -182,19 +164,17 @@ apply_slow (const char *item, LsSlow *slow)
 }
 
 static bool
-parse_slow (const char *text, void *target)
+parse_slow (const char *text, void *ret_slow)
 {
-  LsJobSpec *spec = target;
-  LsSlow slow = { .ranks = g_array_new (FALSE, FALSE, sizeof (LsSlowRank)) };
+  LsSlow *own = ret_slow, slow = { .ranks = g_array_new (FALSE, FALSE, sizeof (LsSlowRank)) };
   g_auto (GStrv) items = g_strsplit (text, ",", -1);
   bool ok = items[0] != NULL;
   for (char **item = items; ok && *item; item++)
     ok = apply_slow (*item, &slow);
   ok = ok && (slow.sigma > 0 || slow.ranks->len > 0);
-  LsSlow *unused = ok ? &spec->slow : &slow;
-  ls_slow_clear (unused);
+  ls_slow_clear (ok ? own : &slow);
   if (ok)
-    spec->slow = slow;
+    *own = slow;
   return ok;
 }
 
@@ -226,22 +206,15 @@ apply_debug (const char *item, LsRunOptions *o)
 }
 
 static bool
-parse_debug (const char *text, void *target)
+parse_debug (const char *text, void *ret_options)
 {
-  LsJobSpec *spec = target;
-  LsRunOptions options = spec->options;
+  LsRunOptions options = *(LsRunOptions *) ret_options;
   g_auto (GStrv) items = g_strsplit (text, ",", -1);
   for (char **item = items; *item; item++)
     if (!apply_debug (*item, &options))
       return false;
-  spec->options = options;
+  *(LsRunOptions *) ret_options = options;
   return true;
-}
-
-static bool
-parse_headroom (const char *text, void *target)
-{
-  return ls_headroom_parse (text, &((LsJobSpec *) target)->headroom);
 }
 
 #define ROW(topic_, key_, kind_, member_, default_, meaning_)                                                \
@@ -251,9 +224,9 @@ parse_headroom (const char *text, void *target)
   ROW (topic_, key_, LS_FIELD_STRING, key_, default_, meaning_), .required = true, .argument = "NAME|FILE"
 #define ENUM_ROW(topic_, key_, member_, names_, default_, meaning_)                                          \
   ROW (topic_, key_, LS_FIELD_ENUM, member_, default_, meaning_), .names = (names_)
-#define CUSTOM_ROW(topic_, key_, parse_, expected_, argument_, default_, meaning_)                           \
-#key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .expected = (expected_),                      \
-                          .argument = (argument_), .default_text = (default_), .meaning = (meaning_)
+#define CUSTOM_ROW(topic_, key_, member_, parse_, expected_, argument_, default_, meaning_)                  \
+  ROW (topic_, key_, LS_FIELD_CUSTOM, member_, default_, meaning_),                                          \
+      .parse = (parse_), .expected = (expected_), .argument = (argument_)
 #define USUAL .usual = true
 
 /* The rows "from", "for", "software" and "strategy" tell what they are; ls_job_spec_set() knows them. */
@@ -268,7 +241,7 @@ const LsField ls_job_fields[] = {
   { FILE_ROW (job, cluster, "", "where (lockstep list clusters); NAME:KEY=VALUE,... changes it"), USUAL },
   { ROW (job, nodes, LS_FIELD_UINT, n_nodes, "the file's, or as many as the GPUs need",
          "nodes of the cluster"), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS, USUAL },
-  { CUSTOM_ROW (job, slice, parse_slice, LS_SLICE_EXPECTED, "XxY[xZ]",
+  { CUSTOM_ROW (job, slice, slice, ls_slice_parse, LS_SLICE_EXPECTED, "XxY[xZ]",
                 "as the GPUs need, with --nodes the largest",
                 "chips of a TPU slice, which is a node, along x, y (and z)") },
   { ROW (layout, segment, LS_FIELD_UINT, segment, "the cluster's",
@@ -284,7 +257,7 @@ const LsField ls_job_fields[] = {
   { ROW (software, for, LS_FIELD_STRING, software_name, "any",
          "the program that must be able to run it: defaults, headroom, rules"), .argument = "NAME|FILE",
     USUAL },
-  { CUSTOM_ROW (memory, headroom, parse_headroom, LS_HEADROOM_EXPECTED, "SIZE|PERCENT",
+  { CUSTOM_ROW (memory, headroom, headroom, ls_headroom_parse, LS_HEADROOM_EXPECTED, "SIZE|PERCENT",
                 "with --for what the program takes", "memory that must stay free"), USUAL },
   { ENUM_ROW (memory, memory_clock, options.memory.clock, ls_memory_clock_names, "host",
               "when a buffer counts: as the caching allocator sees it, or as tensors live") },
@@ -297,18 +270,19 @@ const LsField ls_job_fields[] = {
               "what the GPU's kernels take (lockstep calibrate writes such a file)") },
   { FILE_ROW (measured, nccl, "own: as its GPU names",
               "what NCCL reaches (lockstep calibrate --nccl writes such a file)") },
-  { CUSTOM_ROW (measured, measured, parse_measured, LS_MEASURED_EXPECTED, "TIME[,KEY=VALUE][:SOURCE]", "",
+  { CUSTOM_ROW (measured, measured, measured, parse_measured, LS_MEASURED_EXPECTED,
+                "TIME[,KEY=VALUE][:SOURCE]", "",
                 "a step that was run, to compare with: its time, other logged numbers such as "
                 "tflops=145,memory=61GiB, and whose"),
     .words = measured_words },
-  { CUSTOM_ROW (measured, published, parse_published, LS_PUBLISHED_EXPECTED, "SECONDS[:SOURCE]", "",
+  { CUSTOM_ROW (measured, published, measured, parse_published, LS_PUBLISHED_EXPECTED, "SECONDS[:SOURCE]", "",
                 "the same, of seconds with or without a unit") },
   { ROW (simulation, steps, LS_FIELD_UINT, options.n_steps, "3",
          "steps simulated; fewer if all that follow are known to be the same"), .min = 1, .max = MAX_STEPS },
   { ENUM_ROW (simulation, network, network, network_names, "flow",
               "shared links, no contention, every message of a collective, or all: flow, and how far the "
               "others disagree") },
-  { CUSTOM_ROW (simulation, slow, parse_slow,
+  { CUSTOM_ROW (simulation, slow, slow, parse_slow,
                 "a list of rank=N:FACTOR (0.1 to 100), each rank once, or seed=N,sigma=X (up to 1)",
                 "rank=N:FACTOR,...|seed=N,sigma=X", "none",
                 "stragglers: ranks whose kernels take so many times as long, or a log-normal spread of "
@@ -321,7 +295,7 @@ const LsField ls_job_fields[] = {
   { ROW (simulation, max_memory, LS_FIELD_BYTES, options.max_memory_bytes, "16GiB",
          "memory that the simulation may take; a job that needs more is refused"), .above = true },
   { "residuals", LS_FIELD_STRING, offsetof (LsJobSpec, residuals), .required = true },
-  { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
+  { "debug", LS_FIELD_CUSTOM, offsetof (LsJobSpec, options), .parse = parse_debug,
     .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off, fold=walk|blocks, check" },
   { NULL },
 };

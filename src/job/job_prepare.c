@@ -316,7 +316,7 @@ ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c
 /* --- memory of a job: what it will take, before it is built, and how much it is to leave free ---- */
 
 bool
-ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask)
+ls_headroom_parse (const char *text, void *ret_ask)
 {
   const char *expected;
   LsHeadroomAsk ask = { .is_set = true };
@@ -327,7 +327,7 @@ ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask)
     ask.percent = percent;
   else if (!(is_number && *end == '\0' && percent == 0) && !ls_parse_bytes (text, &ask.bytes, &expected))
     return false;
-  *ret_ask = ask;
+  *(LsHeadroomAsk *) ret_ask = ask;
   return true;
 }
 

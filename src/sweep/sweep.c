@@ -43,16 +43,16 @@ parse_prune (const char *text, void *target)
 }
 
 static bool
-parse_time_limit (const char *text, void *target)
+parse_time_limit (const char *text, void *ret_limit)
 {
-  LsTime *limit = &((LsSweepSpec *) target)->time_limit;
-  return ls_parse_time (text, limit, NULL) && *limit > 0;
+  return ls_parse_time (text, ret_limit, NULL) && *(LsTime *) ret_limit > 0;
 }
 
 static const LsField fields[] = {
   { "prune", LS_FIELD_CUSTOM, .parse = parse_prune, .expected = "on or off" },
   { "top", LS_FIELD_UINT, offsetof (LsSweepSpec, top), .min = 1, .max = 1000 },
-  { "time_limit", LS_FIELD_CUSTOM, .parse = parse_time_limit, .expected = "a time above 0 such as 90s" },
+  { "time_limit", LS_FIELD_CUSTOM, offsetof (LsSweepSpec, time_limit), .parse = parse_time_limit,
+    .expected = "a time above 0 such as 90s" },
   { "threads", LS_FIELD_UINT, offsetof (LsSweepSpec, n_threads), .min = 1, .max = 1024 },
   { "gpu_hour", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.usd_per_gpu_hour), .max = 1e6 },
   { "gpu_watts", LS_FIELD_DOUBLE, offsetof (LsSweepSpec, price.gpu_watts), .above = true, .max = 1e6 },
