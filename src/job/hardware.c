@@ -266,9 +266,10 @@ ls_hardware_load (const char *name_or_path, LsDiagList *diags)
 }
 
 static LsCluster *
-build (const LsHardware *h, const LsClusterSpec *spec, GError **error)
+build (const LsHardware *h, const LsClusterSpec *spec, bool is_brief, GError **error)
 {
-  return ls_cluster_build_within (spec, false, h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX, error);
+  uint64_t most = h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX;
+  return ls_cluster_build_within (spec, is_brief, most, error);
 }
 
 LsCluster *
@@ -276,46 +277,37 @@ ls_hardware_build (const LsHardware *h, uint32_t n_nodes, GError **error)
 {
   LsClusterSpec spec = h->spec; /* borrows the strings; the cluster copies them */
   spec.n_nodes = n_nodes;
-  return build (h, &spec, error);
-}
-
-static gboolean
-place (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, LsClusterSpec *ret_spec, GError **error)
-{
-  *ret_spec = h->spec; /* borrows, as above */
-  if (!ls_segment_place (ret_spec, n_nodes, n_gpus, error))
-    return FALSE;
-  if (n_nodes > 0)
-    ret_spec->n_nodes = n_nodes;
-  else
-    ls_cluster_spec_fit (ret_spec, n_gpus);
-  return TRUE;
+  return build (h, &spec, false, error);
 }
 
 /* A cluster of n_nodes, or where that is 0 of as many as hold a job of n_gpus: ls_cluster_spec_fit(). The job
  * is placed in it (cluster/cluster.h; n_gpus 0: on all). Errors as of ls_cluster_build_within() and
  * ls_segment_place(). */
 static LsCluster *
-hardware_build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
+build_placed (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, bool is_brief, GError **error)
 {
-  LsClusterSpec spec;
-  return place (h, n_nodes, n_gpus, &spec, error) ? build (h, &spec, error) : NULL;
+  LsClusterSpec spec = h->spec; /* borrows, as above */
+  if (!ls_segment_place (&spec, n_nodes, n_gpus, error))
+    return NULL;
+  if (n_nodes > 0)
+    spec.n_nodes = n_nodes;
+  else
+    ls_cluster_spec_fit (&spec, n_gpus);
+  return build (h, &spec, is_brief, error);
 }
 
 LsCluster *
 ls_hardware_build_brief (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
-  LsClusterSpec spec;
-  uint64_t most = h->max_memory_bytes ? h->max_memory_bytes : UINT64_MAX;
-  return place (h, n_nodes, n_gpus, &spec, error) ? ls_cluster_build_within (&spec, true, most, error) : NULL;
+  return build_placed (h, n_nodes, n_gpus, true, error);
 }
 
 LsCluster *
 ls_hardware_build_asked (const LsHardware *h, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
   if (n_nodes == 0 && n_gpus > 0)
-    return hardware_build_placed (h, 0, n_gpus, error);
-  LsCluster *c = hardware_build_placed (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, n_gpus, error);
+    return build_placed (h, 0, n_gpus, false, error);
+  LsCluster *c = build_placed (h, n_nodes > 0 ? n_nodes : h->spec.n_nodes, n_gpus, false, error);
   if (c && n_gpus > ls_cluster_n_taken (c)) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--gpus %u: %u node%s of %s ha%s %u %s\n"
