@@ -194,9 +194,8 @@ find_own_generation (const LsGpu *gpu)
 static bool
 is_same_file (const char *asked, const char *own)
 {
-  const char *changes = ls_override_find (asked);
-  size_t n = changes ? (size_t) (changes - asked - 1) : strlen (asked);
-  return own && strlen (own) == n && strncmp (asked, own, n) == 0;
+  g_autofree char *bare = ls_override_bare (asked);
+  return g_strcmp0 (bare, own) == 0;
 }
 
 /* The GPUs at hand whose file names a calibration, those that it was measured on alone where there are any;

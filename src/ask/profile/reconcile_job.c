@@ -290,11 +290,11 @@ static void
 find_software (LsReconcileReport *r, const LsReconcileSpec *spec)
 {
   const LsSeenSoftware seen = ls_software_seen (r->measured.side);
-  const char *name = r->job->strategy.program.software, *changes = name ? ls_override_find (name) : NULL;
+  const char *name = r->job->strategy.program.software;
   LsHardware chosen;
   ls_hardware_for_job (r->job->hardware, &r->job->strategy, r->job->plan->n_ranks, &chosen);
   r->seen = seen_keys (&seen, r->layer, &chosen.calibration);
-  r->based_on = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;
+  r->based_on = name ? ls_override_bare (name) : NULL;
   r->program = g_strdup (spec->job->software ? spec->job->software->program : "software of a trace");
 }
 
