@@ -430,12 +430,6 @@ prepare_spec (const LsJobSpec *spec, GError **error)
 
 /* --- the whole road ---------------------------------------------------------------- */
 
-LsJobResult *
-ls_job_spec_prepare (const LsJobSpec *spec, GError **error)
-{
-  return spec->trace ? ls_job_prepare_trace (spec, error) : prepare_spec (spec, error);
-}
-
 static void
 add_headroom (const LsJobSpec *spec, LsJobResult *r)
 {
@@ -640,8 +634,10 @@ assume_measured (LsJobResult *r)
     assume_import (r);
 }
 
-LsJobResult *
-ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
+/* Up to its plan. Errors: those of reading it, LS_ERROR_USAGE (knobs that it has fixed),
+ * LS_ERROR_CONFLICT. */
+static LsJobResult *
+prepare_trace (const LsJobSpec *spec, GError **error)
 {
   if (!check_trace_knobs (spec, error))
     return NULL;
@@ -679,4 +675,10 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
   r->hardware = g_steal_pointer (&hardware);
   assume_measured (r);
   return g_steal_pointer (&r);
+}
+
+LsJobResult *
+ls_job_spec_prepare (const LsJobSpec *spec, GError **error)
+{
+  return spec->trace ? prepare_trace (spec, error) : prepare_spec (spec, error);
 }

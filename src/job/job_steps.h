@@ -40,12 +40,6 @@ gboolean ls_budget_check_plan (const LsPlan *plan, uint64_t max_bytes, GError **
  * LS_ERROR_INPUT (the file), LS_ERROR_CONFLICT. Free with ls_orders_free(). */
 LsOrders *ls_job_order_load (const char *path, const LsStrategy *s, GError **error);
 
-/* --- job.c: a job that a trace holds, up to its plan ------------------------------------- */
-
-/* Of a spec with a trace. Errors: those of reading it, LS_ERROR_USAGE (knobs that it has fixed),
- * LS_ERROR_CONFLICT. */
-LsJobResult *ls_job_prepare_trace (const LsJobSpec *spec, GError **error);
-
 /* --- job_prepare.c: where a job runs ------------------------------------------------------------- */
 
 /* Of so many nodes, 0: as many as the job or the file says. s: its number of GPUs, or degrees, of which it
