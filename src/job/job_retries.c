@@ -17,30 +17,20 @@
 
 /* --- whether ------------------------------------------------------------------------------ */
 
-static LsMemoryInput
-input_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *timeline)
-{
-  return (LsMemoryInput) {
-    .plan = r->plan,
-    .timeline = timeline,
-    .cluster = r->cluster,
-    .nccl = &hardware->nccl,
-  };
-}
-
-/* Of a job that needs so much in the order of its allocations. XLA's allocator holds all memory from the
- * start. */
+/* Whether its allocator has segments that may run short. XLA's holds all memory from the start. */
 static bool
-is_near_limit (const LsJobResult *r, uint64_t needed_bytes)
+has_segments (const LsJobResult *r)
 {
-  return !ls_cluster_traits (&r->cluster->spec)->runs_xla
-      && MOST_RESERVED * (double) needed_bytes >= (double) ls_memory_capacity (&r->cluster->spec.gpu);
+  return r->strategy.memory.cuda_allocator == LS_CUDA_ALLOCATOR_CACHING
+      && !ls_cluster_traits (&r->cluster->spec)->runs_xla;
 }
 
+/* Of a job that needs so much in the order of its allocations. */
 bool
 ls_job_may_retry (const LsJobResult *r, uint64_t needed_bytes)
 {
-  return r->strategy.memory.cuda_allocator == LS_CUDA_ALLOCATOR_CACHING && is_near_limit (r, needed_bytes);
+  return has_segments (r)
+      && MOST_RESERVED * (double) needed_bytes >= (double) ls_memory_capacity (&r->cluster->spec.gpu);
 }
 
 /* By the times of the run, where it has spans, or else by the order of allocations. retries: NULL, or filled
@@ -48,8 +38,13 @@ ls_job_may_retry (const LsJobResult *r, uint64_t needed_bytes)
 static LsMemory *
 memory_of (const LsJobResult *r, const LsHardware *hardware, const LsTimeline *timeline, LsRetries *retries)
 {
-  LsMemoryInput in = input_of (r, hardware, timeline);
-  in.retries = retries;
+  const LsMemoryInput in = {
+    .plan = r->plan,
+    .timeline = timeline,
+    .cluster = r->cluster,
+    .nccl = &hardware->nccl,
+    .retries = retries,
+  };
   return ls_memory_new (&in);
 }
 
@@ -209,8 +204,7 @@ ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOpti
                        double *ret_cost_share, GError **error)
 {
   bool is_near;
-  if (r->strategy.memory.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING
-      || ls_cluster_traits (&r->cluster->spec)->runs_xla)
+  if (!has_segments (r))
     return TRUE;
   g_autoptr (LsRetries) x = find_retries (r, chosen, run, &is_near, error);
   if (!x || !is_near)
