@@ -136,10 +136,8 @@ copy_filled (LsStrategy *to, const LsStrategy *s)
 static void
 written_init (Written *w, const LsStrategy *s)
 {
-  LsStrategy resolved;
   w->s = s;
-  copy_filled (&resolved, s);
-  w->filled = resolved;
+  copy_filled (&w->filled, s);
   ls_strategy_init (&w->blank);
   init_usual (&w->usual, s);
 }
