@@ -41,10 +41,8 @@ LS_REQUEST_SET (set_knob, ls_train_spec_set)
 static gboolean
 read_spec (const LsRequest *r, LsTrainSpec *spec, GError **error)
 {
-  guint n_threads;
-  if (!ls_request_threads (r, &n_threads, error))
+  if (!ls_request_threads (r, &spec->n_threads, error))
     return FALSE;
-  spec->n_threads = n_threads;
   spec->progress = ls_request_progress (r);
   spec->team = ls_request_team (r);
   spec->keeps_timeline = ls_request_text (r, "plot") != NULL;

@@ -192,34 +192,32 @@ ls_request_to_text (const LsRequest *r)
 
 /* --- the command's own options -------------------------------------------------------------------- */
 
+static void
+append_texts (const LsRequest *r, const char *key, GPtrArray *texts)
+{
+  const guint n_before = texts->len;
+  for (guint i = 0; i < r->given->len; i++) {
+    const Given *g = &g_array_index (r->given, Given, i);
+    if (g_strcmp0 (g->option->key, key) != 0)
+      continue;
+    if (!g->option->is_repeated)
+      g_ptr_array_set_size (texts, (gint) n_before);
+    g_ptr_array_add (texts, g->value);
+  }
+}
+
 const char **
 ls_request_texts (const LsRequest *r, const char *key)
 {
-  g_autoptr (GPtrArray) texts = g_ptr_array_new ();
-  for (guint i = 0; i < r->given->len; i++) {
-    const Given *g = &g_array_index (r->given, Given, i);
-    if (strcmp (g->option->key, key) != 0)
-      continue;
-    if (!g->option->is_repeated)
-      g_ptr_array_set_size (texts, 0);
-    g_ptr_array_add (texts, g->value);
-  }
-  if (texts->len == 0)
-    return NULL;
-  g_ptr_array_add (texts, NULL);
-  return (const char **) (gpointer) g_ptr_array_steal (texts, NULL);
+  return ls_request_paths (r, key, NULL);
 }
 
 const char **
 ls_request_paths (const LsRequest *r, const char *key, const char *other)
 {
-  const char *const keys[] = { key, other };
   g_autoptr (GPtrArray) paths = g_ptr_array_new ();
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
-    g_autofree const char **some = ls_request_texts (r, keys[i]);
-    for (const char **path = some; path && *path; path++)
-      g_ptr_array_add (paths, (gpointer) *path);
-  }
+  append_texts (r, key, paths);
+  append_texts (r, other, paths);
   if (paths->len == 0)
     return NULL;
   g_ptr_array_add (paths, NULL);
