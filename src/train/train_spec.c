@@ -43,23 +43,6 @@ parse_ramp (const char *text, void *ret_ramp)
   return true;
 }
 
-/* "auto", "100", "30min"; false: neither. */
-static bool
-read_every (const char *text, LsEvery *ret_every)
-{
-  LsTime time;
-  double steps;
-  if (strcmp (text, "auto") == 0)
-    *ret_every = (LsEvery) { LS_EVERY_BEST, 1 };
-  else if (ls_parse_time (text, &time, NULL) && time > 0)
-    *ret_every = (LsEvery) { LS_EVERY_SECONDS, ls_time_to_s (time) };
-  else if (ls_count_read (text, &steps))
-    *ret_every = (LsEvery) { LS_EVERY_STEPS, round (steps) };
-  else
-    return false;
-  return true;
-}
-
 /* What is best, and parts and multiples of it. */
 static void
 add_scan (GArray *list)
@@ -69,14 +52,20 @@ add_scan (GArray *list)
     ls_list_add (list, &(LsEvery) { LS_EVERY_BEST, times[i] });
 }
 
+/* "auto", "scan", "100", "30min". */
 static bool
 add_every (char *word, GArray *list)
 {
-  LsEvery every;
+  LsTime time;
+  double steps;
   if (strcmp (word, "scan") == 0)
     add_scan (list);
-  else if (read_every (word, &every))
-    g_array_append_val (list, every);
+  else if (strcmp (word, "auto") == 0)
+    ls_list_add (list, &(LsEvery) { LS_EVERY_BEST, 1 });
+  else if (ls_parse_time (word, &time, NULL) && time > 0)
+    ls_list_add (list, &(LsEvery) { LS_EVERY_SECONDS, ls_time_to_s (time) });
+  else if (ls_count_read (word, &steps))
+    ls_list_add (list, &(LsEvery) { LS_EVERY_STEPS, round (steps) });
   else
     return false;
   return true;
