@@ -960,8 +960,7 @@ ls_capture_layouts (const LsCaptureAsk *ask, const char *cluster, GArray *axes, 
     }
     ok = try_layout (ask, cluster, axes, &l, error);
     g_array_append_val (all->layouts, l);
-    if (ask->progress)
-      ls_progress_tell (ask->progress, at + 1, n);
+    ls_progress_tell (ask->progress, at + 1, n);
   }
   g_array_sort (all->layouts, compare_layouts);
   if (ok)

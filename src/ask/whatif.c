@@ -741,10 +741,7 @@ simulate_all (const LsJobSpec *spec, LsJobResult *r, const GPtrArray *changes, g
   *w = (LsWhatIf) { .now = ls_what_if_row (r),
                     .rows = ls_list_new (sizeof (LsWhatIfRow), ls_what_if_row_clear),
                     .knobs = r->knobs ? g_array_ref (r->knobs) : NULL };
-  LsJobSpec one = *spec; /* borrows all */
-  if (one.network == LS_JOB_NETWORK_ALL)
-    one.network = LS_JOB_NETWORK_FLOW;
-  ls_what_if_simulate (&one, changes, n_threads, progress, w);
+  ls_what_if_simulate (spec, changes, n_threads, progress, w);
   g_array_sort (w->rows, compare_rows);
   ls_what_if_assume_others (spec, w, LS_LEAST_GAIN, top > 0 ? most : NULL, r);
   w->assumptions = g_array_ref (r->assumptions);
