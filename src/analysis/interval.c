@@ -589,12 +589,6 @@ ls_own_runs_interval (const LsFittedRuns *own, const LsIntervalJob *job, LsInter
 
 /* --- how close predictions are to measurements --------------------------------------------------------- */
 
-static int
-sign (double a, double b)
-{
-  return (a > b) - (a < b);
-}
-
 static double
 tau_b (const LsScoreRow *rows, guint n_rows)
 {
@@ -603,8 +597,8 @@ tau_b (const LsScoreRow *rows, guint n_rows)
     for (guint k = 0; k < i; k++) {
       if (isnan (rows[i].predicted_s) || isnan (rows[k].predicted_s))
         continue;
-      int measured = sign (rows[i].measured_s, rows[k].measured_s);
-      int predicted = sign (rows[i].predicted_s, rows[k].predicted_s);
+      int measured = LS_ORDER (rows[i].measured_s, rows[k].measured_s);
+      int predicted = LS_ORDER (rows[i].predicted_s, rows[k].predicted_s);
       balance += measured * predicted;
       n_untied_measured += measured != 0;
       n_untied_predicted += predicted != 0;
