@@ -159,23 +159,29 @@ ls_space_clear (LsSpace *space)
 
 /* --- ranges ---------------------------------------------------------------------------- */
 
+/* Whether an axis of numbers has that value. */
+static bool
+ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
+{
+  for (guint i = 0; i < space->values[axis]->len; i++)
+    if (g_array_index (space->values[axis], uint32_t, i) == value)
+      return true;
+  return false;
+}
+
 static void
 add_value (LsSpace *space, LsSpaceAxis axis, uint32_t value)
 {
-  GArray *list = space->values[axis];
-  for (guint i = 0; i < list->len; i++)
-    if (g_array_index (list, uint32_t, i) == value)
-      return;
-  g_array_append_val (list, value);
+  if (!ls_space_holds (space, axis, value))
+    g_array_append_val (space->values[axis], value);
 }
 
 static void
 add_text (LsSpace *space, LsSpaceAxis axis, const char *text)
 {
   GPtrArray *texts = space->texts[axis];
-  for (guint i = 0; i < texts->len; i++)
-    if (strcmp (g_ptr_array_index (texts, i), text) == 0)
-      return;
+  if (g_ptr_array_find_with_equal_func (texts, text, g_str_equal, NULL))
+    return;
   add_value (space, axis, texts->len);
   g_ptr_array_add (texts, g_strdup (text));
 }
@@ -549,16 +555,6 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
 }
 
 /* ---- which configurations of a space are others over again, as a knob says nothing in them ---- */
-
-/* Whether an axis of numbers has that value. */
-static bool
-ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
-{
-  for (guint i = 0; i < space->values[axis]->len; i++)
-    if (g_array_index (space->values[axis], uint32_t, i) == value)
-      return true;
-  return false;
-}
 
 /* Whether something is said of its layers: what is, decides which chunks are possible. */
 static bool
