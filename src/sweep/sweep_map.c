@@ -305,15 +305,6 @@ ls_heat_map_clear (LsHeatMap *map)
 #define GIB             1073741824.0
 #define SECONDS_PER_DAY 86400.0
 
-static bool
-is_in_front (const LsSweepRun *x, guint candidate)
-{
-  for (guint i = 0; i < x->front->len; i++)
-    if (g_array_index (x->front, guint, i) == candidate)
-      return true;
-  return false;
-}
-
 /* Cost without a price is time of GPUs. */
 static LsParetoPoint
 point_of (const LsSweepRun *x, guint i)
@@ -322,12 +313,13 @@ point_of (const LsSweepRun *x, guint i)
   LsStrategy s;
   candidate_strategy_at (x, c->index, &s);
   double tokens_per_s = (double) s.global_batch * s.seq / ls_time_to_s (c->step);
+  bool is_in_front = g_array_binary_search (x->front, &i, ls_compare_uint32, NULL); /* it is ascending */
   double usd = ls_price_usd (&x->price, s.gpus, tokens_per_s);
   LsParetoPoint point = {
     .days = 1e12 / tokens_per_s / SECONDS_PER_DAY,
     .gib = (double) c->memory_bytes / GIB,
     .cost = isnan (usd) ? s.gpus * 1e12 / tokens_per_s / 3600 : 1e12 * usd,
-    .name = is_in_front (x, i) ? short_name (&s, x->groups->len > 1 ? x->report.chips : NULL) : NULL,
+    .name = is_in_front ? short_name (&s, x->groups->len > 1 ? x->report.chips : NULL) : NULL,
   };
   ls_strategy_clear (&s);
   return point;

@@ -187,15 +187,11 @@ update_front (LsSweepRun *x)
   for (guint i = 0; i < x->candidates->len; i++)
     if (candidate_at (x, i)->status == TRY_DONE && candidate_at (x, i)->is_confirmed)
       g_array_append_val (x->front, i);
-  g_autoptr (GArray) kept = g_array_new (FALSE, FALSE, sizeof (guint));
-  for (guint i = 0; i < x->front->len; i++) {
-    guint at = g_array_index (x->front, guint, i);
-    const Candidate *c = candidate_at (x, at);
-    if (!is_dominated (x, c, c->step, c->memory_bytes))
-      g_array_append_val (kept, at);
+  for (guint i = x->front->len; i-- > 0;) {
+    const Candidate *c = candidate_at (x, g_array_index (x->front, guint, i));
+    if (is_dominated (x, c, c->step, c->memory_bytes))
+      g_array_remove_index (x->front, i);
   }
-  g_array_set_size (x->front, 0);
-  g_array_append_vals (x->front, kept->data, kept->len);
 }
 
 /* --- what is of interest ------------------------------------------------------------------------ */
