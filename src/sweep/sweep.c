@@ -313,7 +313,7 @@ find_objective (LsSweepRun *x, GError **error)
         error, LS_ERROR_USAGE,
         "--pareto and --pareto-chart compare tokens, memory and cost: they go with --objective step");
   x->report.objective = &x->objective;
-  return ls_objective_find (&spec->objective, &spec->job, &x->hardware->spec, &x->price, &x->objective,
+  return ls_objective_find (&spec->objective, &spec->job, &x->hardware->spec, &x->report.price, &x->objective,
                             error);
 }
 
@@ -323,10 +323,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   g_autoptr (LsSweepRun) x = run_new (spec);
   if (!load (x, error) || !fill_space (x, error) || !ls_sweep_spec_check_charts (spec, error))
     return NULL;
-  x->price = ls_price_of_cluster (&x->spec->price, &x->hardware->spec);
-  x->report.usd_per_gpu_hour = x->price.usd_per_gpu_hour;
-  x->report.gpu_watts = x->price.gpu_watts;
-  x->report.pue = x->price.pue;
+  x->report.price = ls_price_of_cluster (&x->spec->price, &x->hardware->spec);
   if (!find_objective (x, error))
     return NULL;
   find_bases (x);
@@ -382,7 +379,7 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
   for (guint i = 0; run->clusters && i < run->clusters->len; i++)
     most = MAX (most, ((const LsCluster *) run->clusters->pdata[i])->n_gpus);
   ls_note_machine (&run->spec->job, run->hardware, most, notes);
-  if (!isnan (run->spec->price.pue) && isnan (run->price.gpu_watts))
+  if (!isnan (run->spec->price.pue) && isnan (run->report.price.gpu_watts))
     g_ptr_array_add (notes,
                      g_strdup ("--pue has no effect here: the power of a chip is not known "
                                "(--gpu-watts)"));

@@ -314,7 +314,7 @@ point_of (const LsSweepRun *x, guint i)
   candidate_strategy_at (x, c->index, &s);
   double tokens_per_s = (double) s.global_batch * s.seq / ls_time_to_s (c->step);
   bool is_in_front = g_array_binary_search (x->front, &i, ls_compare_uint32, NULL); /* it is ascending */
-  double usd = ls_price_usd (&x->price, s.gpus, tokens_per_s);
+  double usd = ls_price_usd (&x->report.price, s.gpus, tokens_per_s);
   LsParetoPoint point = {
     .days = 1e12 / tokens_per_s / SECONDS_PER_DAY,
     .gib = (double) c->memory_bytes / GIB,
@@ -335,7 +335,7 @@ ls_sweep_run_pareto (const LsSweepRun *x, LsParetoPlot *ret_plot)
     .title = sweep_chart_title (x),
     .capacity_gib = (double) x->capacity_bytes / GIB,
     .chip = x->report.chip,
-    .is_money = !isnan (x->price.usd_per_gpu_hour),
+    .is_money = !isnan (x->report.price.usd_per_gpu_hour),
     .points = ls_list_new (sizeof (LsParetoPoint), ls_clear_text),
   };
   for (guint i = 0; i < x->candidates->len; i++)

@@ -155,7 +155,7 @@ static void
 fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow *ret_row)
 {
   LsActivities activities = ls_activities_of (f->breakdown_s);
-  double watts = ls_price_step_watts (&x->price, &activities);
+  double watts = ls_price_step_watts (&x->report.price, &activities);
   *ret_row = (LsSweepRow) {
     .step = c->step,
     .index = c->index,
@@ -164,15 +164,15 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
     .tokens_per_s = f->tokens_per_s,
     .mfu = f->mfu,
     .bubble_s = f->breakdown_s[LS_PART_BUBBLE],
-    .usd_per_trillion = 1e12 * ls_price_usd (&x->price, f->n_ranks, f->tokens_per_s),
-    .kwh_per_trillion = 1e12 * ls_price_kwh (&x->price, watts, f->n_ranks, f->tokens_per_s),
+    .usd_per_trillion = 1e12 * ls_price_usd (&x->report.price, f->n_ranks, f->tokens_per_s),
+    .kwh_per_trillion = 1e12 * ls_price_kwh (&x->report.price, watts, f->n_ranks, f->tokens_per_s),
     .gpu_watts = watts,
     .low_s = f->low * ls_time_to_s (c->step),
     .high_s = f->high * ls_time_to_s (c->step),
   };
   candidate_settled (x, c, &ret_row->strategy);
   ret_row->goodput = c->goodput;
-  ret_row->to_loss = ls_objective_figures (&x->objective, &x->price, &ret_row->strategy,
+  ret_row->to_loss = ls_objective_figures (&x->objective, &x->report.price, &ret_row->strategy,
                                            ls_time_to_s (c->step), watts, c->goodput);
   ret_row->value = ls_objective_value (&x->objective, &ret_row->to_loss, f->tokens_per_s);
   ret_row->knobs = ls_job_knobs (&x->spec->job, &x->model, false, &ret_row->strategy);
@@ -457,7 +457,7 @@ describe_first (LsSweepRun *x)
   /* The text says these below its tables. */
   ls_assumptions_add (&x->report.assumptions, "headroom", ls_headroom_text (h), NULL,
                       x->spec->job.headroom.is_set ? NULL : "its program's", "--headroom SIZE");
-  ls_price_assume (&x->price, &x->spec->price, true, &x->report.assumptions);
+  ls_price_assume (&x->report.price, &x->spec->price, true, &x->report.assumptions);
   ls_objective_assume (&x->objective, &x->spec->objective, &x->report.assumptions);
 }
 

@@ -119,7 +119,7 @@ typedef struct {
   GArray *untried;             /* LsSweepUntried, in the order of axes */
   LsSweepChanges *changes;     /* of launch files, with their program; NULL: there are none */
   LsSweepNone *none;           /* why there is no best; NULL: there is, or it was stopped */
-  double usd_per_gpu_hour, gpu_watts, pue;
+  LsPrice price;
 } LsSweepReport;
 
 /* Appends a cell for each knob, each behind a comma: of s, or NULL: its name. is_left_out: NULL or those that

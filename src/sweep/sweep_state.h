@@ -124,7 +124,6 @@ struct LsSweepRun {
   LsResiduals *residuals; /* NULL: no interval is wanted */
   LsRunOptions options;
   LsKnownCalls *calls; /* of options */
-  LsPrice price;
   LsObjective objective;
   GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs, and each placement of it */
   uint64_t capacity_bytes;

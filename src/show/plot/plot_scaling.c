@@ -141,7 +141,7 @@ panel_of (const Plot *p, guint column)
     return &of_steps[column];
   if (kind == LS_OBJECTIVE_GOODPUT)
     return &of_goodput[column];
-  return column == 1 && isnan (p->r->usd_per_gpu_hour) ? &hours : &to_loss[column];
+  return column == 1 && isnan (p->r->price.usd_per_gpu_hour) ? &hours : &to_loss[column];
 }
 
 /* What panel `column` shows of a group: as it is, and were all tokens/s
