@@ -66,17 +66,11 @@ struct LsTopoUse {
   GHashTable *between; /* key of two vertices -> double */
 };
 
-static const LsTopoNode *
-vertex (const LsTopoUse *u, uint32_t v)
-{
-  return &g_array_index (u->cluster->nodes, LsTopoNode, v);
-}
-
 /* Inside of nodes, that of vertices that stand at the same place in each. */
 static guint64
 key_of (const LsTopoUse *u, uint32_t v, uint32_t w)
 {
-  const LsTopoNode *a = vertex (u, v), *b = vertex (u, w);
+  const LsTopoNode *a = ls_cluster_vertex (u->cluster, v), *b = ls_cluster_vertex (u->cluster, w);
   guint64 x = v, y = w;
   bool is_inside = a->host == b->host && a->host != UINT32_MAX;
   if (is_inside) {

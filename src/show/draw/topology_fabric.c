@@ -29,12 +29,6 @@ typedef struct {
   double width, top;
 } Fabric;
 
-static const LsTopoNode *
-vertex (const Fabric *f, uint32_t v)
-{
-  return &g_array_index (f->map->cluster->nodes, LsTopoNode, v);
-}
-
 /* Leaves the first ones and the last. */
 static void
 shorten (GArray *row, guint most)
@@ -63,7 +57,7 @@ choose_switches (Fabric *f, LsNodeKind kind, bool *is_chosen)
   g_autofree bool *is_found = g_new0 (bool, c->nodes->len);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    if (vertex (f, link->to)->kind != kind || is_found[link->to] || !is_chosen[link->from])
+    if (ls_cluster_vertex (c, link->to)->kind != kind || is_found[link->to] || !is_chosen[link->from])
       continue;
     is_found[link->to] = true;
     g_array_append_val (row, link->to);
@@ -86,8 +80,8 @@ choose (Fabric *f)
   for (guint v = 0; v < c->nodes->len; v++)
     for (guint i = 0; i < f->rows[0]->len; i++)
       is_chosen[v] = is_chosen[v]
-          || (vertex (f, v)->kind == LS_NODE_NIC
-              && vertex (f, v)->host == g_array_index (f->rows[0], uint32_t, i));
+          || (ls_cluster_vertex (c, v)->kind == LS_NODE_NIC
+              && ls_cluster_vertex (c, v)->host == g_array_index (f->rows[0], uint32_t, i));
   for (int kind = LS_NODE_LEAF; kind < LS_N_NODE_KINDS && f->n_rows < MAX_ROWS; kind++)
     if (f->map->n_of_kind[kind] > 0)
       choose_switches (f, (LsNodeKind) kind, is_chosen);
@@ -145,7 +139,7 @@ place_row (Fabric *f, guint r)
       x += 30;
     }
     if (r > 0) {
-      ls_draw_vertex (f->d, x, y, w, BOX_H, f->kind[r], vertex (f, v)->index);
+      ls_draw_vertex (f->d, x, y, w, BOX_H, f->kind[r], ls_cluster_vertex (f->map->cluster, v)->index);
       f->at[v] = (LsXY) { x + w / 2, y + BOX_H / 2 };
     } else {
       g_autofree char *name = g_strdup_printf ("node %u", v);
@@ -163,7 +157,7 @@ place_nics (Fabric *f)
 {
   double w = item_width (f, 0), step = (w - 8) / nics_of_nodes (f, true);
   for (uint32_t v = 0; v < f->map->cluster->nodes->len; v++) {
-    const LsTopoNode *node = vertex (f, v);
+    const LsTopoNode *node = ls_cluster_vertex (f->map->cluster, v);
     for (guint i = 0; node->kind == LS_NODE_NIC && i < f->rows[0]->len; i++) {
       if (g_array_index (f->rows[0], uint32_t, i) != node->host)
         continue;
@@ -181,7 +175,7 @@ place_nics (Fabric *f)
 static const char *
 line_paint (const Fabric *f, const LsLink *link)
 {
-  const LsTopoNode *from = vertex (f, link->from);
+  const LsTopoNode *from = ls_cluster_vertex (f->map->cluster, link->from);
   uint32_t n_rails = f->map->cluster->spec.network.rails;
   if (from->kind == LS_NODE_NIC)
     return ls_palette_series (n_rails > 1 ? from->index % n_rails : 0)->name;
@@ -191,7 +185,8 @@ line_paint (const Fabric *f, const LsLink *link)
 static char *
 name_of (const Fabric *f, const LsLink *link)
 {
-  const LsTopoNode *from = vertex (f, link->from), *to = vertex (f, link->to);
+  const LsCluster *c = f->map->cluster;
+  const LsTopoNode *from = ls_cluster_vertex (c, link->from), *to = ls_cluster_vertex (c, link->to);
   g_autofree char *rate = ls_format_rate (link->capacity_bytes_per_s);
   return g_strdup_printf ("%s %u to %s %u, %s", ls_topo_kind_name (from->kind), from->index,
                           ls_topo_kind_name (to->kind), to->index, rate);
@@ -200,7 +195,8 @@ name_of (const Fabric *f, const LsLink *link)
 static void
 draw_link (const Fabric *f, const LsLink *link)
 {
-  LsNodeKind from = vertex (f, link->from)->kind, to = vertex (f, link->to)->kind;
+  const LsCluster *c = f->map->cluster;
+  LsNodeKind from = ls_cluster_vertex (c, link->from)->kind, to = ls_cluster_vertex (c, link->to)->kind;
   LsXY a = f->at[link->from], b = f->at[link->to];
   bool is_nic = from == LS_NODE_NIC, is_peer = from == to;
   if (from > to || (is_peer && link->from > link->to))
@@ -227,8 +223,9 @@ draw_links (const Fabric *f)
   const LsCluster *c = f->map->cluster;
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    if (vertex (f, link->from)->kind >= LS_NODE_NIC && vertex (f, link->to)->kind >= LS_NODE_LEAF
-        && f->at[link->from].x >= 0 && f->at[link->to].x >= 0)
+    if (ls_cluster_vertex (c, link->from)->kind >= LS_NODE_NIC
+        && ls_cluster_vertex (c, link->to)->kind >= LS_NODE_LEAF && f->at[link->from].x >= 0
+        && f->at[link->to].x >= 0)
       draw_link (f, link);
   }
 }

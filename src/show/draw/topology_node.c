@@ -200,19 +200,14 @@ typedef struct {
   const LsTopoMap *map;
   const LsTopoUse *use;
   double top, bottom, right;
-  LsXY *at; /* [vertices of node 0] centre of the top edge; x < 0: not drawn */
+  uint32_t n; /* vertices of node 0 */
+  LsXY *at;   /* [n] centre of the top edge; x < 0: not drawn */
 } Tree;
 
 static const LsTopoPart *
 part_at (const GPtrArray *parts, guint i)
 {
   return g_ptr_array_index (parts, i);
-}
-
-static const LsTopoNode *
-vertex (const Tree *t, uint32_t v)
-{
-  return &g_array_index (t->map->cluster->nodes, LsTopoNode, v);
 }
 
 static guint
@@ -237,7 +232,8 @@ draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
   double x = (left + right) / 2;
   t->at[part->vertex] = (LsXY) { x, y };
   t->bottom = fmax (t->bottom, y + BOX_H);
-  ls_draw_vertex (t->d, x - BOX_W / 2, y, BOX_W, BOX_H, part->kind, vertex (t, part->vertex)->index);
+  ls_draw_vertex (t->d, x - BOX_W / 2, y, BOX_W, BOX_H, part->kind,
+                  ls_cluster_vertex (t->map->cluster, part->vertex)->index);
   for (guint i = 0; i < part->children->len; i++) {
     const LsTopoPart *child = part_at (part->children, i);
     LsXY to = t->at[child->vertex];
@@ -291,8 +287,8 @@ static double
 switch_use (const Tree *t, uint32_t gpu)
 {
   double most = 0;
-  for (uint32_t v = 0; t->use && v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++)
-    if (vertex (t, v)->kind == LS_NODE_NVSWITCH)
+  for (uint32_t v = 0; t->use && v < t->n; v++)
+    if (ls_cluster_vertex (t->map->cluster, v)->kind == LS_NODE_NVSWITCH)
       most = fmax (most, ls_topo_use_between (t->use, gpu, v));
   return most;
 }
@@ -304,8 +300,8 @@ draw_nvswitches (Tree *t, const LsTopoPart *part)
   const LsTopoLinks *l = &g_array_index (t->map->links, LsTopoLinks, part->links);
   double y = t->bottom + 44, left = INFINITY, right = 0;
   uint32_t n = ls_cluster_gpus_of (t->map->cluster, 0);
-  for (uint32_t v = 0; v < t->map->cluster->nodes->len && vertex (t, v)->host == 0; v++) {
-    if (vertex (t, v)->kind != LS_NODE_GPU || t->at[v].x < 0)
+  for (uint32_t v = 0; v < t->n; v++) {
+    if (ls_cluster_vertex (t->map->cluster, v)->kind != LS_NODE_GPU || t->at[v].x < 0)
       continue;
     LsXY at = t->at[v];
     left = fmin (left, at.x - BOX_W / 2);
@@ -336,12 +332,12 @@ draw_peers (Tree *t)
   double low = t->bottom;
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = &g_array_index (c->links, LsLink, i);
-    if (link->from > link->to || vertex (t, link->to)->host != 0
-        || vertex (t, link->from)->kind != vertex (t, link->to)->kind || t->at[link->from].x < 0
-        || t->at[link->to].x < 0)
+    if (link->from > link->to || ls_cluster_vertex (c, link->to)->host != 0
+        || ls_cluster_vertex (c, link->from)->kind != ls_cluster_vertex (c, link->to)->kind
+        || t->at[link->from].x < 0 || t->at[link->to].x < 0)
       continue;
     LsXY a = t->at[link->from], b = t->at[link->to];
-    bool is_gpu = vertex (t, link->from)->kind == LS_NODE_GPU;
+    bool is_gpu = ls_cluster_vertex (c, link->from)->kind == LS_NODE_GPU;
     const char *name = is_gpu ? "nvlink" : "cpu interconnect";
     double share = ls_topo_use_between (t->use, link->from, link->to);
     char tip[LS_LINK_TIP];
@@ -364,12 +360,12 @@ LsExtent
 ls_draw_node (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top)
 {
   uint32_t n = 0;
-  while (n < map->cluster->nodes->len && g_array_index (map->cluster->nodes, LsTopoNode, n).host == 0)
+  while (n < map->cluster->nodes->len && ls_cluster_vertex (map->cluster, n)->host == 0)
     n++;
   g_autofree LsXY *at = g_new (LsXY, n + 1);
   for (uint32_t v = 0; v < n; v++)
     at[v] = (LsXY) { -1, -1 };
-  Tree t = { .d = d, .map = map, .use = use, .top = top, .bottom = top, .at = at };
+  Tree t = { .d = d, .map = map, .use = use, .top = top, .bottom = top, .n = n, .at = at };
   draw_roots (&t);
   draw_peers (&t);
   for (guint i = 0; i < map->each->len; i++)
