@@ -1,6 +1,7 @@
 /* show/draw/draw_train.c — what held up a training run and what is lost, drawn. */
 #include <math.h>
 
+#include "base/order.h"
 #include "show/draw/drawing.h"
 #include "show/draw/pictures.h"
 #include "show/text_table.h"
@@ -122,29 +123,19 @@ draw_kinds (Sheet *s)
       draw_bar (s, ls_lost_names[k], s->r->lost_s[k], most, paints[k]);
 }
 
-static gint
-compare_causes (gconstpointer a, gconstpointer b)
-{
-  const LsTrainCause *x = *(LsTrainCause *const *) a, *y = *(LsTrainCause *const *) b;
-  return x->lost_s > y->lost_s ? -1 : x->lost_s < y->lost_s;
-}
-
 static void
 draw_causes (Sheet *s)
 {
-  g_autoptr (GPtrArray) list = g_ptr_array_new ();
-  for (guint i = 0; i < s->r->causes->len; i++)
-    if (g_array_index (s->r->causes, LsTrainCause, i).lost_s > 0)
-      g_ptr_array_add (list, &g_array_index (s->r->causes, LsTrainCause, i));
-  if (list->len == 0)
+  static const LsSortKey by_loss[] = { { LS_FALLING (LsTrainCause, lost_s) }, { 0 } };
+  g_autoptr (GArray) list = g_array_copy (s->r->causes);
+  ls_sort_by (list, by_loss);
+  const LsTrainCause *causes = (const LsTrainCause *) list->data;
+  if (list->len == 0 || causes->lost_s <= 0)
     return;
-  g_ptr_array_sort (list, compare_causes);
   draw_heading (s, "the same, by cause");
-  const LsTrainCause *first = list->pdata[0];
-  for (guint i = 0; i < MIN (list->len, MAX_CAUSES); i++) {
-    const LsTrainCause *c = list->pdata[i];
-    g_autofree char *name = g_strdup_printf ("%s x %.1f", c->name, c->n);
-    draw_bar (s, name, c->lost_s, first->lost_s, "accent");
+  for (guint i = 0; i < MIN (list->len, MAX_CAUSES) && causes[i].lost_s > 0; i++) {
+    g_autofree char *name = g_strdup_printf ("%s x %.1f", causes[i].name, causes[i].n);
+    draw_bar (s, name, causes[i].lost_s, causes->lost_s, "accent");
   }
 }
 

@@ -116,11 +116,7 @@ find_ratios (const LsCollectiveTable *t, double *ret_low, double *ret_high)
 
 static char *label_of (const LsCollectiveTable *t, const LsCollectiveRow *row);
 
-static gint
-by_order (gconstpointer a, gconstpointer b)
-{
-  return LS_ORDER (((const Style *) a)->order, ((const Style *) b)->order);
-}
+static const LsSortKey by_order[] = { { LS_RISING (Style, order) }, { 0 } };
 
 static guint
 find_style (const GArray *styles, const char *label)
@@ -144,7 +140,7 @@ collect_styles (Plot *p)
     else
       g_free (style.label);
   }
-  g_array_sort (p->styles, by_order);
+  ls_sort_by (p->styles, by_order);
 }
 
 static guint

@@ -71,17 +71,15 @@ append_ends (const LsTimeline *t, uint32_t rank, uint32_t index, const Count *be
   }
 }
 
-static int
-compare_ends (const void *a, const void *b)
-{
-  const End *x = a, *y = b;
-  LS_SMALLER_FIRST (x->from, y->from);
-  LS_SMALLER_FIRST (x->to, y->to);
-  LS_SMALLER_FIRST (x->is_forward, y->is_forward);
-  LS_SMALLER_FIRST (x->step, y->step);
-  LS_SMALLER_FIRST (x->ordinal, y->ordinal);
-  return LS_ORDER (x->is_send, y->is_send);
-}
+static const LsSortKey end_order[] = {
+  { LS_RISING (End, from) },
+  { LS_RISING (End, to) },
+  { LS_RISING (End, is_forward) },
+  { LS_RISING (End, step) },
+  { LS_RISING (End, ordinal) },
+  { LS_RISING (End, is_send) },
+  { 0 },
+};
 
 /* A receive and the send that it meets lie behind each other. */
 static bool
@@ -89,7 +87,7 @@ is_pair (const End *receive, const End *send)
 {
   End other = *receive;
   other.is_send = true;
-  return !receive->is_send && send->is_send && compare_ends (&other, send) == 0;
+  return !receive->is_send && send->is_send && ls_compare_by (&other, send, (gpointer) end_order) == 0;
 }
 
 static GArray *
@@ -116,7 +114,7 @@ GArray *
 ls_p2p_pairs (const LsTimeline *t)
 {
   g_autoptr (GArray) ends = collect_ends (t);
-  g_array_sort (ends, compare_ends);
+  ls_sort_by (ends, end_order);
 
   GArray *pairs = g_array_new (FALSE, FALSE, sizeof (LsP2pPair));
   for (guint i = 1; i < ends->len; i++) {
@@ -281,12 +279,7 @@ typedef struct {
 } Turn;
 
 static const LsSortKey by_turn[] = { { LS_RISING (Turn, turn) }, { LS_RISING (Turn, stage) }, { 0 } };
-
-static int
-compare_roles (gconstpointer a, gconstpointer b)
-{
-  return LS_ORDER (((const Turn *) a)->role, ((const Turn *) b)->role);
-}
+static const LsSortKey by_role[] = { { LS_RISING (Turn, role) }, { 0 } };
 
 static GArray *
 first_of_roles (const LsTimeline *t)
@@ -325,7 +318,7 @@ ls_timeline_rows (const LsTimeline *t, guint max_rows)
   g_autoptr (GArray) firsts = first_of_roles (t);
   ls_sort_by (firsts, by_turn);
   g_array_set_size (firsts, MIN (firsts->len, max_rows));
-  g_array_sort (firsts, compare_roles);
+  ls_sort_by (firsts, by_role);
   for (guint i = 0; i < firsts->len; i++)
     g_array_append_val (rows, g_array_index (firsts, Turn, i).rank);
   return rows;

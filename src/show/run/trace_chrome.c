@@ -238,18 +238,13 @@ put_levels (Trace *w, uint32_t rank, const char *name, const char *key, const GA
 
 /* --- in flight --------------------------------------------------------------------------------------- */
 
-static int
-compare_points (const void *a, const void *b)
-{
-  const Point *x = a, *y = b;
-  return x->at < y->at ? -1 : x->at > y->at;
-}
+static const LsSortKey by_instant[] = { { LS_RISING (Point, at) }, { 0 } };
 
 /* Changes become levels: one for each instant. */
 static void
 add_up (GArray *points)
 {
-  g_array_sort (points, compare_points);
+  ls_sort_by (points, by_instant);
   Point *all = (Point *) points->data;
   double level = 0;
   guint n = 0;
