@@ -131,7 +131,8 @@ draw_action (Plot *p, uint32_t rank, guint i, Run *run)
   double size = MIN (NUMBER_SIZE, height - 2);
   if (size >= 7 && right - left >= ls_text_width (number, size) + 2)
     ls_drawing_text (p->d, (left + right) / 2, y + height / 2, size, LS_CENTER,
-                     ls_palette_ink (ls_palette_tint (ls_palette_find (paint)->light, tint)), number);
+                     ls_palette_ink (ls_palette_mix (0xffffff, ls_palette_find (paint)->light, tint)),
+                     number);
 }
 
 static void

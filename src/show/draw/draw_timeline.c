@@ -179,7 +179,7 @@ draw_item (const Lane *l, const Item *item, double left, double right, guint n)
                                                     : item->tip }; /* else no pointer finds it */
   ls_drawing_box (l->p->d, LS_LAYER_BOXES, box);
   double tint = (item->tint > 0 ? item->tint : 1) * (item->opacity > 0 ? item->opacity : 1);
-  guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, tint);
+  guint32 color = ls_palette_mix (0xffffff, ls_palette_find (item->paint)->light, tint);
   g_autofree char *name = n == 1 ? name_within (l->p, item, right - left - 2) : NULL;
   if (name)
     ls_drawing_text (l->p->d, (left + right) / 2, l->y + l->height / 2, NAME_SIZE, LS_CENTER,

@@ -140,8 +140,8 @@ const LsPaint *ls_palette_find (const char *name);
 const LsPaint *ls_palette_series (guint i);
 /* The name of the paint that is read best on a colour: black or white. */
 const char *ls_palette_ink (guint32 color);
-/* `share` of a colour, the rest white. */
-guint32 ls_palette_tint (guint32 color, double share);
+/* `share` of b, the rest a; of 0xffffff a tint of b. */
+guint32 ls_palette_mix (guint32 a, guint32 b, double share);
 /* A style sheet with a variable for each, newly allocated: ":root{--forward:#4477aa;...}". */
 char *ls_palette_to_css (void);
 

@@ -65,11 +65,13 @@ ls_palette_ink (guint32 color)
 }
 
 guint32
-ls_palette_tint (guint32 color, double share)
+ls_palette_mix (guint32 a, guint32 b, double share)
 {
   guint32 out = 0;
-  for (int shift = 0; shift <= 16; shift += 8)
-    out |= (guint32) (255 - (255 - (double) ((color >> shift) & 255)) * share + 0.5) << shift;
+  for (int shift = 0; shift <= 16; shift += 8) {
+    double x = (a >> shift) & 255, y = (b >> shift) & 255;
+    out |= (guint32) (x + (y - x) * share + 0.5) << shift;
+  }
   return out;
 }
 

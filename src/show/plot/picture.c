@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "show/draw/drawing.h"
 
 /* --- runs a gnuplot script that draws one picture ------------------------------------------------ */
 
@@ -304,22 +305,11 @@ ls_chart_draw (const char *path, const LsChart *chart, LsWriteFunc write_data, L
 const char *const ls_viridis[LS_N_VIRIDIS]
     = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725" };
 
-static guint32
-mix (guint32 a, guint32 b, double share)
-{
-  guint32 out = 0;
-  for (int shift = 0; shift <= 16; shift += 8) {
-    double x = (a >> shift) & 255, y = (b >> shift) & 255;
-    out |= (guint32) (x + (y - x) * share + 0.5) << shift;
-  }
-  return out;
-}
-
 guint32
 ls_viridis_at (double at)
 {
   static const guint32 ordered[] = { 0x440154, 0x414487, 0x2a788e, 0x22a884, 0x7ad151 };
   at *= G_N_ELEMENTS (ordered) - 1;
   guint below = MIN ((guint) at, G_N_ELEMENTS (ordered) - 2);
-  return mix (ordered[below], ordered[below + 1], at - below);
+  return ls_palette_mix (ordered[below], ordered[below + 1], at - below);
 }

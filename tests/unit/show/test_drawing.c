@@ -204,7 +204,7 @@ later_chunks_are_lighter_in_the_dark_too (void)
   const LsScheduleView *view = run;
   g_autoptr (LsDrawing) drawing = ls_draw_schedules (&view, 1, "v");
   g_autofree char *svg = ls_drawing_to_svg (drawing);
-  g_autofree char *half = g_strdup_printf (" style=\"fill:#%06x\"", ls_palette_tint (0x4477aa, 0.5));
+  g_autofree char *half = g_strdup_printf (" style=\"fill:#%06x\"", ls_palette_mix (0xffffff, 0x4477aa, 0.5));
   LS_CHECK_INT (n_of (svg, half), ==, 2 * 4); /* forwards of the second chunk */
   LS_CHECK (!strstr (svg, "fill-opacity"));
 }
@@ -219,7 +219,7 @@ colours_are_those_of_the_palette (void)
   LS_CHECK_STR (ls_palette_series (9)->name, "series-0");
   LS_CHECK_STR (ls_palette_ink (ls_palette_find ("forward")->light), "white");
   LS_CHECK_STR (ls_palette_ink (ls_palette_find ("backward")->light), "black");
-  LS_CHECK_INT (ls_palette_tint (0x204060, 0.5), ==, 0x90a0b0);
+  LS_CHECK_INT (ls_palette_mix (0xffffff, 0x204060, 0.5), ==, 0x90a0b0);
   LS_CHECK (!ls_palette_find ("mauve"));
 }
 
