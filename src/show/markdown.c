@@ -191,16 +191,14 @@ cell_of (const cJSON *row, const Column *c)
 static void
 add_column (GArray *columns, const char *parent, const cJSON *value)
 {
+  bool is_scalar = cJSON_IsNumber (value) || cJSON_IsBool (value) || cJSON_IsString (value);
+  if (!is_scalar || is_left_out (value->string))
+    return;
   g_autofree char *path = parent ? g_strconcat (parent, ".", value->string, NULL) : g_strdup (value->string);
   for (guint i = 0; i < columns->len; i++)
     if (strcmp (g_array_index (columns, Column, i).path, path) == 0)
       return;
-  bool is_scalar = cJSON_IsNumber (value) || cJSON_IsBool (value) || cJSON_IsString (value);
-  const Column c = { g_steal_pointer (&path), value->string, cJSON_IsString (value) };
-  if (is_scalar && !is_left_out (value->string))
-    g_array_append_val (columns, c);
-  else
-    g_free (c.path);
+  ls_list_add (columns, &(Column) { g_steal_pointer (&path), value->string, cJSON_IsString (value) });
 }
 
 /* Of all rows, in the order in which they appear. */
