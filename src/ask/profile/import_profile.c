@@ -793,12 +793,29 @@ write_text (Importing *m, GError **error)
 
 /* ---- what is told ---- */
 
-/* Those alike are one. */
+/* By what they are, then those alike are one. */
 static const LsSortKey by_kind[] = { { LS_RISING (LsProfileTraffic, class) },
                                      { LS_RISING (LsProfileTraffic, bytes) },
                                      { LS_RISING (LsProfileTraffic, size) },
                                      { LS_RISING (LsProfileTraffic, is_ours) },
                                      { 0 } };
+
+static void
+join_alike (GArray *list)
+{
+  guint n = 0;
+  ls_sort_by (list, by_kind);
+  for (guint i = 0; i < list->len; i++) {
+    const LsProfileTraffic t = g_array_index (list, LsProfileTraffic, i);
+    LsProfileTraffic *last = n > 0 ? &g_array_index (list, LsProfileTraffic, n - 1) : NULL;
+    if (last && ls_compare_by (last, &t, (gpointer) by_kind) == 0) {
+      last->n++;
+      last->time += t.time;
+    } else
+      g_array_index (list, LsProfileTraffic, n++) = t;
+  }
+  g_array_set_size (list, n);
+}
 
 static const LsSortKey most_time_first[]
     = { { LS_FALLING (LsProfileTraffic, time) },   { LS_RISING (LsProfileTraffic, class) },
@@ -820,12 +837,12 @@ count (Importing *m)
         = { .class = op->op->class,
             .bytes = op->op->bytes,
             .size = group ? (uint32_t) g_array_index (r->k->groups, LsKinetoGroup, group - 1).size : 0,
-            .is_ours = op->kind == LS_PROFILE_COLLECTIVE };
-    if (ls_op_class_is_communication ((LsOpClass) op->op->class)) {
-      LsProfileTraffic *all = ls_list_like (import->traffic, by_kind, &one);
-      all->n++;
-      all->time += time;
-    } else if (op->op->class == LS_CLASS_COPY)
+            .is_ours = op->kind == LS_PROFILE_COLLECTIVE,
+            .n = 1,
+            .time = time };
+    if (ls_op_class_is_communication ((LsOpClass) op->op->class))
+      g_array_append_val (import->traffic, one);
+    else if (op->op->class == LS_CLASS_COPY)
       import->n_copies++;
     else {
       import->n_kernels++;
@@ -834,6 +851,7 @@ count (Importing *m)
     if (op->is_hosts && op->start > op->ready)
       import->host_late += (op->start - op->ready) * PS_PER_NS * (op->stream == LS_STREAM_COMPUTE);
   }
+  join_alike (import->traffic);
   ls_sort_by (import->traffic, most_time_first);
   import->n_syncs = r->step->syncs->len;
   import->step = r->cut.side->length;
