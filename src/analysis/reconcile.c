@@ -435,17 +435,22 @@ add_side (LsReconciled *r, const LsStepSide *side, const LsStepSide *other, bool
 static const LsSortKey by_time[]
     = { { LS_FALLING (LsReconcileName, time) }, { LS_RISING (LsReconcileName, name) }, { 0 } };
 
-static const LsSortKey by_name[] = { { LS_RISING (LsReconcileName, name) }, { 0 } };
-
 static void
 add_unmatched_names (LsReconciled *r, const LsStepSide *measured)
 {
+  g_autoptr (GHashTable) places = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < measured->ops->len; i++) {
     const LsStepOp *op = &g_array_index (measured->ops, LsStepOp, i);
+    gpointer place;
     if (op->match != LS_UNMATCHED)
       continue;
-    LsReconcileName *n
-        = ls_list_like (r->unmatched, by_name, &(LsReconcileName) { .name = op->name, .class = op->class });
+    if (!g_hash_table_lookup_extended (places, op->name, NULL, &place)) {
+      const LsReconcileName blank = { .name = op->name, .class = op->class };
+      place = GUINT_TO_POINTER (r->unmatched->len);
+      g_hash_table_insert (places, (gpointer) op->name, place);
+      g_array_append_val (r->unmatched, blank);
+    }
+    LsReconcileName *n = &g_array_index (r->unmatched, LsReconcileName, GPOINTER_TO_UINT (place));
     n->n++;
     n->time += op->end - op->start;
   }
