@@ -773,7 +773,7 @@ load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags)
     doc = doc && slice ? ls_override_apply (doc, slice, diags) : doc;
     return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
   }
-  ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "%s", message);
+  ls_file_diag (diags, LS_ERROR_INPUT, NULL, NULL, "%s", message);
   return NULL;
 }
 

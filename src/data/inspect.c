@@ -62,9 +62,7 @@ can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
     g_autoptr (LsCluster) cluster = ls_cluster_build (spec, &error);
     ok = cluster != NULL;
   }
-  if (!ok)
-    ls_diag_add (diags, (LsErrorCode) error->code, path, 0, 0, NULL, NULL, NULL, "%s", error->message);
-  return ok;
+  return ok || ls_file_diag (diags, (LsErrorCode) error->code, path, NULL, "%s", error->message);
 }
 
 /* Takes the spec. */

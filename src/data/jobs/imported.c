@@ -58,7 +58,7 @@ ls_import_refuse (const LsImported *import, LsRemarkKind kind, LsErrorCode code,
   for (guint i = 0; i < import->remarks->len; i++) {
     const LsRemark *r = &g_array_index (import->remarks, LsRemark, i);
     if (r->kind == kind)
-      ls_diag_add (diags, code, import->path, 0, 0, NULL, NULL, NULL, "%s%s", before, r->text);
+      ls_file_diag (diags, code, import->path, NULL, "%s%s", before, r->text);
   }
   return ls_import_n_remarks (import, kind) == 0;
 }

@@ -291,9 +291,9 @@ static void
 refuse_name (const LsJsonDoc *doc, const char *name, LsDiagList *diags)
 {
   g_autofree char *meant = meant_by (doc, name);
-  ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL,
-               "give the path of its config.json, or a name that \"lockstep list models\" shows",
-               "no file, and no published model that is known by this name%s", meant);
+  ls_file_diag (diags, LS_ERROR_INPUT, name,
+                "give the path of its config.json, or a name that \"lockstep list models\" shows",
+                "no file, and no published model that is known by this name%s", meant);
 }
 
 char *

@@ -137,7 +137,7 @@ complain_at (const NamesFile *f, size_t offset, char *what)
   if (ls_diag_list_n (f->diags) < LS_DIAG_MAX_SHOWN)
     ls_text_diag (LS_ERROR_INPUT, f->path, f->text, offset, f->diags, NULL, NULL, what);
   else
-    ls_diag_add (f->diags, LS_ERROR_INPUT, f->path, 0, 0, NULL, NULL, NULL, "%s", what);
+    ls_file_diag (f->diags, LS_ERROR_INPUT, f->path, NULL, "%s", what);
   g_free (what);
 }
 

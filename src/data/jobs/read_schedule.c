@@ -5,6 +5,7 @@
 
 #include "base/order.h"
 #include "data/text/read_file.h"
+#include "data/text/text_place.h"
 #include "schedules/sched_eval.h"
 
 #define MAX_STAGES        32768
@@ -233,13 +234,13 @@ static void
 check_extent (const LsCellFile *f, const Extent *e)
 {
   if ((guint64) e->n_pipes * e->n_stages > e->n_actions)
-    ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
-                 "expected a forward and a backward of each stage; got %u actions of stages up to %u",
-                 e->n_actions, e->n_stages - 1);
+    ls_file_diag (f->diags, LS_ERROR_INPUT, f->file, NULL,
+                  "expected a forward and a backward of each stage; got %u actions of stages up to %u",
+                  e->n_actions, e->n_stages - 1);
   if ((guint64) f->cells->len * e->n_chunks > MAX_PLACES)
-    ls_diag_add (f->diags, LS_ERROR_INPUT, f->file, 0, 0, NULL, NULL, NULL,
-                 "expected at most %d stages over all ranks; got %u on one of %u ranks", MAX_PLACES,
-                 e->n_chunks, f->cells->len);
+    ls_file_diag (f->diags, LS_ERROR_INPUT, f->file, NULL,
+                  "expected at most %d stages over all ranks; got %u on one of %u ranks", MAX_PLACES,
+                  e->n_chunks, f->cells->len);
 }
 
 static uint16_t
@@ -655,8 +656,7 @@ ls_parse_schedule (const char *name, const char *text, LsDiagList *diags)
 
   read_lines (&f, text);
   if (f.cells->len == 0)
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
-                 "expected a line of actions for each rank; got none");
+    ls_file_diag (diags, LS_ERROR_INPUT, name, NULL, "expected a line of actions for each rank; got none");
   if (ls_diag_list_n (diags) == n_before)
     measure (&f, &e);
   if (ls_diag_list_n (diags) == n_before)
@@ -682,6 +682,6 @@ ls_read_schedule (const char *path, LsDiagList *diags)
     return NULL;
   if (strlen (text) == n)
     return ls_parse_schedule (path, text, diags);
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected text; got a NUL byte");
+  ls_file_diag (diags, LS_ERROR_INPUT, path, NULL, "expected text; got a NUL byte");
   return NULL;
 }

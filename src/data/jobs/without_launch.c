@@ -11,24 +11,17 @@
 
 const LsField ls_program_fields[] = { { NULL } };
 
-static bool
-refuse (const char *path, LsDiagList *diags)
-{
-  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL, WHY);
-  return false;
-}
-
 bool
 ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_import, LsDiagList *diags)
 {
-  return refuse (paths[0], diags);
+  return ls_file_diag (diags, LS_ERROR_UNSUPPORTED, paths[0], NULL, WHY);
 }
 
 bool
 ls_import_read (const char *text, gsize n, const char *name, const LsModel *model, LsImported *ret_import,
                 LsDiagList *diags)
 {
-  return refuse (name, diags);
+  return ls_file_diag (diags, LS_ERROR_UNSUPPORTED, name, NULL, WHY);
 }
 
 char *
@@ -47,7 +40,7 @@ ls_launch_changes (const LsImported *import, const char *now, const char *wanted
 char *
 ls_program_inspect (const LsJsonDoc *doc, LsDiagList *diags)
 {
-  refuse (ls_json_doc_name (doc), diags);
+  ls_file_diag (diags, LS_ERROR_UNSUPPORTED, ls_json_doc_name (doc), NULL, WHY);
   return NULL;
 }
 

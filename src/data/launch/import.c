@@ -147,8 +147,8 @@ set_key (LsImport *import, const LsField *model, const LsField *strategy, const 
   GHashTable *said;
   if (!ls_field_set_text (fields, import_target (import, fields, &said), f->key, value, why)) {
     if (!is_quiet)
-      ls_diag_add (diags, LS_ERROR_USAGE, import->made.path, 0, 0, NULL, NULL, NULL,
-                   "%s=%s: that is no value for it", f->key, value);
+      ls_file_diag (diags, LS_ERROR_USAGE, import->made.path, NULL, "%s=%s: that is no value for it", f->key,
+                    value);
     return;
   }
   g_hash_table_add (said, (gpointer) f->key);
@@ -203,11 +203,12 @@ check_given (const ImportFiles *files, LsDiagList *diags)
     near = near ? near : ls_field_suggest (ls_strategy_fields, g->name);
     g_autofree char *hint = near && !g->is_lost ? g_strdup_printf ("did you mean %s?", near) : NULL;
     if (!g->is_used)
-      ls_diag_add (diags, LS_ERROR_USAGE, files->files[0].path, 0, 0, NULL, NULL, hint,
-                   g->is_lost ? "%s=%s: it sets %s itself, whatever is given"
-                              : "%s=%s: there is no variable that it asks for, and no key of a model or of a "
-                                "strategy, of the name %s",
-                   g->name, g->value, g->name);
+      ls_file_diag (diags, LS_ERROR_USAGE, files->files[0].path, hint,
+                    g->is_lost
+                        ? "%s=%s: it sets %s itself, whatever is given"
+                        : "%s=%s: there is no variable that it asks for, and no key of a model or of a "
+                          "strategy, of the name %s",
+                    g->name, g->value, g->name);
     ok = ok && g->is_used;
   }
   return ok;
@@ -291,15 +292,14 @@ check_used (const ImportFile *files, guint n, LsDiagList *diags)
     bool is_log = import_log_what (&files[i]) != NULL;
     if (*files[i].is_used)
       continue;
-    ls_diag_add (
-        diags, LS_ERROR_INPUT, files[i].path, 0, 0, NULL, NULL,
+    ok = ls_file_diag (
+        diags, LS_ERROR_INPUT, files[i].path,
         is_log ? "give one log with steps"
                : "leave it out, or give the file that names it; together with a job a log is read whose "
                  "lines of steps are known (lockstep import --help)",
         is_log ? "nothing of it is used: the job has its time of a step from another file"
                : "nothing of it is used: %s does not read it",
         files[0].path);
-    ok = false;
   }
   return ok;
 }
@@ -313,16 +313,16 @@ refuse_unknown (const ImportFile *file, LsDiagList *diags)
       ? ls_json_doc_parse (file->text, file->n, file->path, none)
       : NULL;
   if (import_log_what (file))
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
-                 "give one of them, after the files of its job if there are", "several logs, and no job");
+    ls_file_diag (diags, LS_ERROR_INPUT, file->path,
+                  "give one of them, after the files of its job if there are", "several logs, and no job");
   else if (!(adapter && ls_refuse_adapter (adapter, diags)) && !yaml_config_refuse (file, diags)
            && !launch_script_refuse (file, diags)) {
     const char *hint = ls_lookalike_hint (file->text);
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
-                 hint ? hint
-                      : "lockstep import --help lists the programs whose scripts, configurations and logs "
-                        "are read",
-                 "no script, configuration or log of a program that is read");
+    ls_file_diag (diags, LS_ERROR_INPUT, file->path,
+                  hint ? hint
+                       : "lockstep import --help lists the programs whose scripts, configurations and logs "
+                         "are read",
+                  "no script, configuration or log of a program that is read");
   }
 }
 

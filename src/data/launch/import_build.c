@@ -300,7 +300,6 @@ import_refuse_task (const char *path, LsDiagList *diags, const char *format, ...
   va_start (args, format);
   g_autofree char *what = g_strdup_vprintf (format, args);
   va_end (args);
-  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-               "%s: another task; a job of Lockstep trains a decoder on the next token", what);
-  return false;
+  return ls_file_diag (diags, LS_ERROR_UNSUPPORTED, path, NULL,
+                       "%s: another task; a job of Lockstep trains a decoder on the next token", what);
 }

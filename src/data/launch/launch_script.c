@@ -226,9 +226,9 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
   if (!is_script || refuse_task (file, diags))
     return is_script;
   g_autofree char *started = started_by (file);
-  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, IMPORT_ELSE,
-               "a script, but no command of it launches a program that is read%s%s",
-               started ? "; it starts " : "", started ? started : "");
+  ls_file_diag (diags, LS_ERROR_INPUT, file->path, IMPORT_ELSE,
+                "a script, but no command of it launches a program that is read%s%s",
+                started ? "; it starts " : "", started ? started : "");
   return true;
 }
 
@@ -686,13 +686,12 @@ refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
       : started
       ? "if another script starts this one and sets its variables, give that one in front; else " IMPORT_ELSE
       : IMPORT_ELSE;
-  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, hint,
-               "nothing here launches %s%s%s%s%s%s%s%s", program_of (s->kind),
-               reads_is (s->kind->of, "last") ? ", nor another program that is read" : "",
-               started ? "; it starts " : "", started ? started : "",
-               *sources ? "; it sources what is not here: " : "", sources,
-               *scripts ? "; it starts what is not here: " : "", scripts);
-  return false;
+  return ls_file_diag (diags, LS_ERROR_INPUT, file->path, hint, "nothing here launches %s%s%s%s%s%s%s%s",
+                       program_of (s->kind),
+                       reads_is (s->kind->of, "last") ? ", nor another program that is read" : "",
+                       started ? "; it starts " : "", started ? started : "",
+                       *sources ? "; it sources what is not here: " : "", sources,
+                       *scripts ? "; it starts what is not here: " : "", scripts);
 }
 
 static void
@@ -739,10 +738,7 @@ read_shell (Search *s, LsDiagList *diags)
     g->is_used = what == LS_SHELL_ASKED;
     g->is_lost = what == LS_SHELL_OVERWRITTEN;
   }
-  if (why)
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "this script is not read: %s",
-                 why);
-  return !why;
+  return !why || ls_file_diag (diags, LS_ERROR_INPUT, file->path, NULL, "this script is not read: %s", why);
 }
 
 static bool

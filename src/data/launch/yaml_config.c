@@ -73,10 +73,9 @@ launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
 bool
 launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags)
 {
-  ls_diag_add (diags, LS_ERROR_INPUT, import->made.path, 0, 0, NULL, NULL, "give it too, after the script",
-               "a script of %s, whose configuration%s%s is not here", import->made.program, name ? " " : "",
-               name ? name : "");
-  return false;
+  return ls_file_diag (diags, LS_ERROR_INPUT, import->made.path, "give it too, after the script",
+                       "a script of %s, whose configuration%s%s is not here", import->made.program,
+                       name ? " " : "", name ? name : "");
 }
 
 gboolean
@@ -204,7 +203,7 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
   g_autoptr (cJSON) tree = yaml_config_parse (file, import, diags);
   bool ok = cJSON_IsObject (tree);
   if (tree && !ok)
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "expected a mapping in YAML");
+    ls_file_diag (diags, LS_ERROR_INPUT, file->path, NULL, "expected a mapping in YAML");
   if (ok)
     yaml_config_merge (into, tree);
   import_use_file (file);
@@ -246,12 +245,12 @@ yaml_config_refuse (const ImportFile *file, LsDiagList *diags)
   for (item = cJSON_IsObject (tree) ? tree->child : NULL; item && n < 8; item = item->next, n++)
     g_string_append_printf (keys, "%s%s", n > 0 ? ", " : "; it has ", item->string);
   bool is_chart = yaml_config_find (tree, "workload.gpus") || yaml_config_find (tree, "workload.image");
-  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
-               is_chart
-                   ? "values of a chart of Helm: give the script that it starts, or what `helm template` "
-                     "makes of the chart"
-                   : IMPORT_ELSE,
-               "YAML, but the configuration of no program that is read%s%s", keys->str, item ? ", ..." : "");
+  ls_file_diag (diags, LS_ERROR_INPUT, file->path,
+                is_chart
+                    ? "values of a chart of Helm: give the script that it starts, or what `helm template` "
+                      "makes of the chart"
+                    : IMPORT_ELSE,
+                "YAML, but the configuration of no program that is read%s%s", keys->str, item ? ", ..." : "");
   g_string_free (keys, TRUE);
   cJSON_Delete (tree);
   return true;

@@ -699,11 +699,9 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
   if (ls_is_nccl_topo (name))
     return ls_nccl_topo_parse (NULL, 0, name, NULL, ret_spec, diags);
-  if (!ls_json_is_given (name) && strstr (name, ".xml:")) {
-    ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, "--nodes gives it another number of nodes",
-                 "\"%s\": changes go with JSON; an XML file takes none", name);
-    return false;
-  }
+  if (!ls_json_is_given (name) && strstr (name, ".xml:"))
+    return ls_file_diag (diags, LS_ERROR_INPUT, NULL, "--nodes gives it another number of nodes",
+                         "\"%s\": changes go with JSON; an XML file takes none", name);
   if (!ls_data_file_load (&ls_cluster_file, name, ret_spec, diags))
     return false;
   ret_spec->name = ls_override_name (ret_spec->name, name);

@@ -8,6 +8,7 @@
 #include "analysis/op_class.h"
 #include "data/measured/read_kineto.h"
 #include "data/text/json_pull.h"
+#include "data/text/text_place.h"
 
 /* --- one event of a Kineto trace, before it is known what it is ---------------------------------- */
 

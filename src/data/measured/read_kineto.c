@@ -776,9 +776,8 @@ check_span (KinetoReader *r)
     last = MAX (last, g_array_index (r->k->steps, LsKinetoStep, i).end);
   if (last - r->first <= MAX_SPAN_NS)
     return true;
-  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL, "are \"ts\" and \"dur\" microseconds?",
-               "the events span more than 11 days");
-  return false;
+  return ls_file_diag (r->diags, LS_ERROR_INPUT, r->k->path, "are \"ts\" and \"dur\" microseconds?",
+                       "the events span more than 11 days");
 }
 
 static void
@@ -788,11 +787,11 @@ refuse_without_kernels (const KinetoReader *r)
   for (guint i = 0; i < r->categories->len; i++)
     g_string_append_printf (seen, "%s\"%s\"", i > 0 ? ", " : "; there are ",
                             (const char *) r->categories->pdata[i]);
-  ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL,
-               r->is_xla ? "it is of XLA (JAX, TPUs); read are those of torch.profiler on GPUs"
-                         : "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-               "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"%s",
-               r->k->n_records, seen->str);
+  ls_file_diag (r->diags, LS_ERROR_INPUT, r->k->path,
+                r->is_xla ? "it is of XLA (JAX, TPUs); read are those of torch.profiler on GPUs"
+                          : "was the GPU profiled? activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                "no kernels: none of %" G_GUINT64_FORMAT " records is of the category \"kernel\"%s",
+                r->k->n_records, seen->str);
 }
 
 void
@@ -912,9 +911,9 @@ read_root (KinetoReader *r)
   if (!read_object (r, token, read_part) || ls_json_pull_next (r->p) != LS_TOKEN_END)
     return false;
   if (!r->has_events)
-    ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL,
-                 "expected what torch.profiler's export_chrome_trace() writes",
-                 "missing key \"traceEvents\"");
+    ls_file_diag (r->diags, LS_ERROR_INPUT, r->k->path,
+                  "expected what torch.profiler's export_chrome_trace() writes",
+                  "missing key \"traceEvents\"");
   return true;
 }
 

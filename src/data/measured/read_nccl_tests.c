@@ -602,7 +602,7 @@ read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *t
             LsDiagList *diags)
 {
   if (!g_utf8_validate (text, (gssize) n, NULL)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
+    ls_file_diag (diags, LS_ERROR_INPUT, path, NULL, "expected UTF-8 text without NUL");
     return;
   }
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);

@@ -43,8 +43,8 @@ typedef struct {
 static void
 blame (NsysDb *db, const char *hint)
 {
-  ls_diag_add (db->diags, LS_ERROR_INPUT, db->name, 0, 0, NULL, NULL, hint, "SQLite cannot read it: %s",
-               db->sqlite ? sqlite3_errmsg (db->sqlite) : "no memory");
+  ls_file_diag (db->diags, LS_ERROR_INPUT, db->name, hint, "SQLite cannot read it: %s",
+                db->sqlite ? sqlite3_errmsg (db->sqlite) : "no memory");
 }
 
 static int
@@ -165,15 +165,6 @@ ls_nsys_is (const void *bytes, size_t n)
   return n >= sizeof magic && memcmp (bytes, magic, sizeof magic) == 0;
 }
 
-static void G_GNUC_PRINTF (3, 4) complain (NsysReader *n, const char *hint, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
-  va_end (args);
-  ls_diag_add (n->r.diags, LS_ERROR_INPUT, n->db.name, 0, 0, NULL, NULL, hint, "%s", message);
-}
-
 static const char *
 text_at (sqlite3_stmt *rows, int column)
 {
@@ -223,9 +214,9 @@ add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
   int64_t start = sqlite3_column_int64 (rows, 0), end = sqlite3_column_int64 (rows, 1),
           stream = sqlite3_column_int64 (rows, 2), correlation = sqlite3_column_int64 (rows, 3);
   if (!is_time (start, end)) {
-    complain (n, NULL,
-              "row %u of the GPU's work: it lasts from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ns",
-              record, start, end);
+    ls_file_diag (n->r.diags, LS_ERROR_INPUT, n->db.name, NULL,
+                  "row %u of the GPU's work: it lasts from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ns",
+                  record, start, end);
     return;
   }
   g_autofree char *shown = ls_printable (name);
@@ -239,11 +230,9 @@ has_columns (NsysReader *n, const char *table)
 {
   static const char *const required[] = { "start", "end", "streamId" };
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
-    if (!db_has (&n->db, table, required[i])) {
-      complain (n, "is it of nsys export --type sqlite?", "table %s has no column \"%s\"", table,
-                required[i]);
-      return false;
-    }
+    if (!db_has (&n->db, table, required[i]))
+      return ls_file_diag (n->r.diags, LS_ERROR_INPUT, n->db.name, "is it of nsys export --type sqlite?",
+                           "table %s has no column \"%s\"", table, required[i]);
   return true;
 }
 
@@ -284,7 +273,8 @@ read_table (NsysReader *n, const char *table, const char *name_column)
                           : LS_CLASS_MEMSET,
             name);
     if (n->r.k->ops->len >= MAX_ROWS) {
-      complain (n, "profile fewer steps", "more than %d kernels and copies", MAX_ROWS);
+      ls_file_diag (n->r.diags, LS_ERROR_INPUT, n->db.name, "profile fewer steps",
+                    "more than %d kernels and copies", MAX_ROWS);
       break;
     }
   }
@@ -534,8 +524,9 @@ static void
 read_all (NsysReader *n)
 {
   if (!db_has (&n->db, KERNELS, NULL) || !find_device (n)) {
-    complain (n, "is it of nsys export --type sqlite, of a run with --trace cuda?",
-              "an SQLite file without kernels (table " KERNELS ")");
+    ls_file_diag (n->r.diags, LS_ERROR_INPUT, n->db.name,
+                  "is it of nsys export --type sqlite, of a run with --trace cuda?",
+                  "an SQLite file without kernels (table " KERNELS ")");
     return;
   }
   n->r.has_kernels = true;

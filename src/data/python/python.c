@@ -555,7 +555,7 @@ report (LsPython *p, const PythonValue *value, GPtrArray *passed, LsDiagList *di
     refuse (p, diags);
     g_clear_pointer (&item, cJSON_Delete);
   } else if (!value && lacks)
-    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL, "%s", lacks);
+    ls_file_diag (diags, LS_ERROR_INPUT, python_module (p, 0)->path, NULL, "%s", lacks);
   return item;
 }
 

@@ -177,7 +177,7 @@ ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
   text = text ? text : own;
   n = own ? (gssize) size : n;
   if (!g_utf8_validate (text, n, NULL)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected UTF-8 text without NUL");
+    ls_file_diag (diags, LS_ERROR_INPUT, name, NULL, "expected UTF-8 text without NUL");
     return NULL;
   }
   g_autoptr (LsCsv) csv = g_new0 (LsCsv, 1);

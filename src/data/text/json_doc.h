@@ -12,8 +12,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "base/diag.h"
 #include "data/text/json_pull.h"
+#include "data/text/text_place.h"
 
 typedef struct LsJsonDoc LsJsonDoc;
 

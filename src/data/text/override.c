@@ -206,9 +206,8 @@ ls_override_check (const char *name, const char *changes, LsDiagList *diags)
     const char *earlier = undone_by (list, i);
     if (!earlier)
       continue;
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "expected each key once; got %s and %s",
-                 earlier, (char *) list->pdata[i]);
-    return false;
+    return ls_file_diag (diags, LS_ERROR_INPUT, name, NULL, "expected each key once; got %s and %s", earlier,
+                         (char *) list->pdata[i]);
   }
   return true;
 }
@@ -241,8 +240,8 @@ ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *diags)
   for (guint i = 0; i < list->len; i++)
     rest += strlen (list->pdata[i]) + (rest[strlen (list->pdata[i])] != '\0');
   if (ok && *rest)
-    ls_diag_add (diags, LS_ERROR_INPUT, ls_json_doc_name (doc), 0, 0, NULL, NULL, NULL,
-                 "expected changes as KEY=VALUE,KEY=VALUE; got \"%s\"", rest);
+    ls_file_diag (diags, LS_ERROR_INPUT, ls_json_doc_name (doc), NULL,
+                  "expected changes as KEY=VALUE,KEY=VALUE; got \"%s\"", rest);
   if (!ok || *rest)
     g_clear_pointer (&doc, ls_json_doc_free);
   for (guint i = 0; doc && i < list->len; i++) {

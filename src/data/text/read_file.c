@@ -12,21 +12,15 @@
 #include <lockstep/units.h>
 
 #include "base/near.h"
+#include "data/text/text_place.h"
 
 /* --- the whole -------------------------------------------------------------------------------------- */
 
-static char *
-refuse (LsDiagList *diags, const char *path, const char *what)
+static gpointer
+refuse_errno (LsDiagList *diags, const char *path)
 {
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", what);
+  ls_file_diag (diags, LS_ERROR_INPUT, path, NULL, "cannot read this file: %s", g_strerror (errno));
   return NULL;
-}
-
-static char *
-refuse_errno (LsDiagList *diags, const char *path, int code)
-{
-  g_autofree char *what = g_strdup_printf ("cannot read this file: %s", g_strerror (code));
-  return refuse (diags, path, what);
 }
 
 /* Opening a FIFO would wait for somebody to write. */
@@ -60,14 +54,14 @@ read_all (FILE *file, const char *path, size_t max_bytes, size_t *ret_n, LsDiagL
   errno = 0;
   while ((n = fread (piece, 1, 1 << 16, file)) > 0) {
     if (n > max_bytes - text->len) {
-      g_autofree char *what
-          = g_strdup_printf ("larger than %zu MiB; expected a smaller file", max_bytes >> 20);
-      return refuse (diags, path, what);
+      ls_file_diag (diags, LS_ERROR_INPUT, path, NULL, "larger than %zu MiB; expected a smaller file",
+                    max_bytes >> 20);
+      return NULL;
     }
     g_string_append_len (text, piece, (gssize) n);
   }
   if (ferror (file))
-    return refuse_errno (diags, path, errno);
+    return refuse_errno (diags, path);
   *ret_n = text->len;
   return g_string_free (g_steal_pointer (&text), FALSE);
 }
@@ -77,18 +71,18 @@ ls_open_file (const char *path, LsDiagList *diags)
 {
   bool is_stdin = strcmp (path, "/dev/stdin") == 0;
   if (!is_stdin && g_getenv ("LS_CONFINE") && !ls_is_near (path)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL,
-                 "%s: not read, as it lies outside the folders of the files that were named (--confine)",
-                 path);
+    ls_file_diag (diags, LS_ERROR_INPUT, NULL, NULL,
+                  "%s: not read, as it lies outside the folders of the files that were named (--confine)",
+                  path);
     return NULL;
   }
   FILE *file = open_file (path, is_stdin);
   if (!file)
-    return refuse_errno (diags, path, errno), NULL;
+    return refuse_errno (diags, path);
   const char *reason = reason_to_refuse (file, is_stdin);
   if (!reason)
     return file;
-  refuse (diags, path, reason);
+  ls_file_diag (diags, LS_ERROR_INPUT, path, NULL, "%s", reason);
   fclose (file);
   return NULL;
 }

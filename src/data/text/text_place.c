@@ -35,6 +35,18 @@ ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offse
 }
 
 bool
+ls_file_diag (LsDiagList *diags, LsErrorCode code, const char *path, const char *hint, const char *format,
+              ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_diag_add (diags, code, path, 0, 0, NULL, NULL, hint, "%s", message);
+  return false;
+}
+
+bool
 ls_text_check (const char *text, size_t n, const char *name, const char *what, LsDiagList *diags)
 {
   const char *nul = memchr (text, '\0', n), *end = nul;

@@ -15,6 +15,10 @@ void ls_text_advance (const char *text, size_t n, int *line, int *col);
 void ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
                    const char *pointer, const char *hint, const char *message);
 
+/* The same of a file as a whole, or with path NULL of none. Returns false, as what complains does. */
+bool ls_file_diag (LsDiagList *diags, LsErrorCode code, const char *path, const char *hint,
+                   const char *format, ...) G_GNUC_PRINTF (5, 6);
+
 /* Whether n bytes can be such a text, "JSON": UTF-8 without NUL; false: a diagnostic. */
 bool ls_text_check (const char *text, size_t n, const char *name, const char *what, LsDiagList *diags);
 

@@ -492,8 +492,7 @@ cJSON *
 ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, LsDiagList *diags)
 {
   if (n > LS_MAX_INPUT_BYTES) {
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
-                 "too large; expected 64 MiB of YAML at most");
+    ls_file_diag (diags, LS_ERROR_INPUT, name, NULL, "too large; expected 64 MiB of YAML at most");
     return NULL;
   }
   gsize n_mark = n >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

@@ -73,7 +73,7 @@ load_packed (const char *file, gconstpointer folder, LsDiagList *diags)
     g_byte_array_append (all, buffer, (guint) n);
   if (!ls_input_trouble (input))
     return ls_json_doc_parse ((const char *) all->data, all->len, path, diags);
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", ls_input_trouble (input));
+  ls_file_diag (diags, LS_ERROR_INPUT, path, NULL, "%s", ls_input_trouble (input));
   return NULL;
 }
 

@@ -16,8 +16,7 @@ captured_complain (CapturedReading *x, const char *file, const char *format, ...
   g_autofree char *text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
   g_autofree char *path = g_build_filename (x->folder, file, NULL);
-  ls_diag_add (x->diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", text);
-  return false;
+  return ls_file_diag (x->diags, LS_ERROR_INPUT, path, NULL, "%s", text);
 }
 
 guint

@@ -16,8 +16,7 @@ chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
   g_autofree char *place = node ? g_strdup_printf ("node %" G_GUINT64_FORMAT ": ", node->id) : g_strdup ("");
-  ls_diag_add (x->all->diags, LS_ERROR_INPUT, x->all->name, 0, 0, NULL, NULL, NULL, "rank %u: %s%s", x->rank,
-               place, message);
+  ls_file_diag (x->all->diags, LS_ERROR_INPUT, x->all->name, NULL, "rank %u: %s%s", x->rank, place, message);
   x->ok = false;
   return false;
 }

@@ -349,10 +349,9 @@ check_roles (ChakraReading *all)
   bool ok = all->roles->len == 0 || g_hash_table_size (all->programs) == 0;
   for (guint i = 0; ok && i < all->roles->len; i++)
     ok = all->roles->pdata[i] != NULL;
-  if (!ok)
-    ls_diag_add (all->diags, LS_ERROR_INPUT, all->name, 0, 0, NULL, NULL, NULL,
-                 "expected a rank of each role, from 0 on; some say their role, or some are missing");
-  return ok;
+  return ok
+      || ls_file_diag (all->diags, LS_ERROR_INPUT, all->name, NULL,
+                       "expected a rank of each role, from 0 on; some say their role, or some are missing");
 }
 
 static ChakraReading
@@ -492,8 +491,8 @@ ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, c
     return NULL;
   guint n_files = doc ? (guint) cJSON_GetArraySize (list_of (doc, "roles")) : files->len;
   if (n_files != files->len) {
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
-                 "expected the files of %u roles; got %u", n_files, files->len);
+    ls_file_diag (diags, LS_ERROR_INPUT, name, NULL, "expected the files of %u roles; got %u", n_files,
+                  files->len);
     return NULL;
   }
   source.manifest = doc;
@@ -518,7 +517,7 @@ split_name (const char *name, char **ret_prefix, guint64 *ret_rank)
 static GPtrArray *
 refuse_folder (const char *folder, LsDiagList *diags, const char *message)
 {
-  ls_diag_add (diags, LS_ERROR_INPUT, folder, 0, 0, NULL, NULL, NULL, "%s", message);
+  ls_file_diag (diags, LS_ERROR_INPUT, folder, NULL, "%s", message);
   return NULL;
 }
 

@@ -99,16 +99,6 @@ static void G_GNUC_PRINTF (4, 5)
   r->ok = false;
 }
 
-static void G_GNUC_PRINTF (3, 4) refuse (TraceReading *r, LsErrorCode code, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
-  va_end (args);
-  ls_diag_add (r->diags, code, r->name, 0, 0, NULL, NULL, NULL, "%s", message);
-  r->ok = false;
-}
-
 /* --- kernels ----------------------------------------------------------------------- */
 
 static void
@@ -613,12 +603,14 @@ check_dp (TraceReading *r, bool has_mesh, uint32_t file_dp, uint32_t dp)
   if (dp == 0 || dp == file_dp)
     return;
   if (!has_mesh)
-    refuse (r, LS_ERROR_CONFLICT, "--dp %u: the trace lists its ranks; only a mesh can be scaled", dp);
+    r->ok = ls_file_diag (r->diags, LS_ERROR_CONFLICT, r->name, NULL,
+                          "--dp %u: the trace lists its ranks; only a mesh can be scaled", dp);
   else if (!reduces_over_dp (r))
-    refuse (r, LS_ERROR_CONFLICT, "--dp %u: no rank of the trace has a collective over dp", dp);
+    r->ok = ls_file_diag (r->diags, LS_ERROR_CONFLICT, r->name, NULL,
+                          "--dp %u: no rank of the trace has a collective over dp", dp);
   else if (dp == 1)
-    refuse (r, LS_ERROR_CONFLICT,
-            "--dp 1: the ranks of the trace have collectives over dp, which take 2 or more");
+    r->ok = ls_file_diag (r->diags, LS_ERROR_CONFLICT, r->name, NULL,
+                          "--dp 1: the ranks of the trace have collectives over dp, which take 2 or more");
 }
 
 static void
@@ -673,11 +665,13 @@ scale_batch (TraceReading *r, LsStrategy *s, uint32_t from_dp, uint32_t to_dp)
   if (from_dp == to_dp)
     return;
   if (s->layout.micro_batches_per_replica)
-    refuse (r, LS_ERROR_CONFLICT, "--dp %u: the trace says how many micro-batches each of %u replicas has",
-            to_dp, from_dp);
+    r->ok = ls_file_diag (r->diags, LS_ERROR_CONFLICT, r->name, NULL,
+                          "--dp %u: the trace says how many micro-batches each of %u replicas has", to_dp,
+                          from_dp);
   else if (s->global_batch % from_dp != 0 || batch > INT32_MAX)
-    refuse (r, LS_ERROR_CONFLICT, "--dp %u: a global batch of %u for dp %u does not scale to it", to_dp,
-            s->global_batch, from_dp);
+    r->ok = ls_file_diag (r->diags, LS_ERROR_CONFLICT, r->name, NULL,
+                          "--dp %u: a global batch of %u for dp %u does not scale to it", to_dp,
+                          s->global_batch, from_dp);
   else
     s->global_batch = (uint32_t) batch;
 }
@@ -734,7 +728,7 @@ check_plan (TraceReading *r)
   if (ls_plan_check_at (r->plan, &at, &error))
     return;
   if (at.role == UINT32_MAX) {
-    refuse (r, (LsErrorCode) error->code, "%s", error->message);
+    r->ok = ls_file_diag (r->diags, (LsErrorCode) error->code, r->name, NULL, "%s", error->message);
     return;
   }
   go_to (r, "segments", r->plan->programs[at.role].instances[at.instance].segment);
@@ -812,9 +806,9 @@ ls_trace_load (const char *name, uint32_t dp, LsDiagList *diags)
   if (g_file_test (name, G_FILE_TEST_IS_DIR))
     return (ls_captured_trace_is (name) ? ls_captured_trace_load : ls_chakra_load) (name, dp, diags);
   if (g_str_has_suffix (name, ".goal")) {
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, name, 0, 0, NULL, NULL,
-                 "export the job with --format lockstep or chakra, which are read",
-                 "GOAL is written (lockstep trace export --format goal), not read");
+    ls_file_diag (diags, LS_ERROR_UNSUPPORTED, name,
+                  "export the job with --format lockstep or chakra, which are read",
+                  "GOAL is written (lockstep trace export --format goal), not read");
     return NULL;
   }
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_TRACES, name, diags);

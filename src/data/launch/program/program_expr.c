@@ -610,7 +610,7 @@ program_complain (ProgramCheck *check, const cJSON *node, const char *format, ..
 void
 program_refuse_written (Emit *e, const char *knob, const char *why)
 {
-  ls_diag_add (e->refusals, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s", knob, why);
+  ls_file_diag (e->refusals, LS_ERROR_UNSUPPORTED, NULL, NULL, "%s: %s", knob, why);
 }
 
 /* --- what rules do ------------------------------------------------------------------------------------- */

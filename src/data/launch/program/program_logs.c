@@ -577,11 +577,9 @@ import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const ImportFile *file = &files->files[0];
   Log log;
-  if (!find_log (file->text, &log)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
-                 "this log has no line of a step, nor what it says when it starts");
-    return false;
-  }
+  if (!find_log (file->text, &log))
+    return ls_file_diag (diags, LS_ERROR_INPUT, file->path, NULL,
+                         "this log has no line of a step, nor what it says when it starts");
   import->made.program = log.map->program;
   import_measure_log (file->text, import);
   import_unknown (import, "the model: %s names none here; the files of its job may stand in front of it",

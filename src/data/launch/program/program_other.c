@@ -425,8 +425,8 @@ program_take_golden (ProgramRun *run, ProgramAct *a)
                        bytes = values_of (root, program_member (a->rule, "bytes"));
     import_use_file (file);
     if (!cJSON_HasObjectItem (root, a->what->valuestring)) {
-      ls_diag_add (run->diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
-                   "these are no golden values of such a test");
+      ls_file_diag (run->diags, LS_ERROR_INPUT, file->path, NULL,
+                    "these are no golden values of such a test");
       run->is_refused = true;
       return;
     }

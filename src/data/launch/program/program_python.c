@@ -75,9 +75,9 @@ pick_function (const LsPython *python, const cJSON *of, const char *asked, const
                   *hint = asked
       ? NULL
       : g_strdup_printf ("say which after its name: %s:%s=NAME", path, reads_text (of, "returns"));
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint,
-               asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s",
-               noun ? noun : "configuration", asked ? asked : "", names);
+  ls_file_diag (diags, LS_ERROR_INPUT, path, hint,
+                asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s",
+                noun ? noun : "configuration", asked ? asked : "", names);
   return NULL;
 }
 
@@ -505,8 +505,8 @@ made_by_function (ProgramRun *run, const char *function, const ImportFile *file)
                          "that, or by \"lockstep capture -- COMMAND\"",
                          run->map->name);
   if (program)
-    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, file->path, 0, 0, NULL, NULL, hint,
-                 "it computes its configuration: %s", program);
+    ls_file_diag (run->diags, LS_ERROR_UNSUPPORTED, file->path, hint, "it computes its configuration: %s",
+                  program);
   else if (tree)
     launch_python_environment (python, reads_is (run->file, "te"), run->job->import);
   run->name = function;
@@ -648,8 +648,8 @@ program_configure (ProgramRun *run, ProgramAct *a)
   g_autoptr (cJSON) told = program_told_of (run, a->rule);
   g_autoptr (cJSON) tree = run->tree && !run->told ? cJSON_Duplicate (run->tree, true) : NULL;
   if (!tree)
-    ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, NULL,
-                 "%s: \"configures\" without a configuration, or of one that rules made", run->map->program);
+    ls_file_diag (run->diags, LS_ERROR_INPUT, run->path, NULL,
+                  "%s: \"configures\" without a configuration, or of one that rules made", run->map->program);
   run->is_refused |= !tree
       || !program_doors->read_tree (a->what->valuestring, tree, run->path, told, run->job->import,
                                     run->diags);

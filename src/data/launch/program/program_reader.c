@@ -291,8 +291,8 @@ read_open (ProgramRun *run, const ImportFile *file)
                             : NULL;
   g_autoptr (LaunchWords) words = launch_words_new ();
   if (!end)
-    ls_diag_add (run->diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
-                 "this log ends within the configuration that %s prints", run->map->program);
+    ls_file_diag (run->diags, LS_ERROR_INPUT, file->path, NULL,
+                  "this log ends within the configuration that %s prints", run->map->program);
   if (!end || !launch_words_add_json (words, object, (gsize) (end - object), file->path, run->diags))
     return false;
   set_words (run, words, NULL);
@@ -384,11 +384,10 @@ refuse_config (const ProgramRun *run, const char *name)
   g_autofree char *words = is_by_option ? g_strdup ("is started so")
                                         : g_strdup_printf ("%s is started with", reads_text (of, "starts"));
   g_strdelimit (words, "~", ' ');
-  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
-               "%s%s%s%s: it is no configuration of %s, and what else %s is not known",
-               *reads_text (of, "config") ? "--" : "", reads_text (of, "config"),
-               *reads_text (of, "config") ? " " : "", name ? name : "", run->map->program, words);
-  return false;
+  return ls_file_diag (run->diags, LS_ERROR_UNSUPPORTED, run->path, NULL,
+                       "%s%s%s%s: it is no configuration of %s, and what else %s is not known",
+                       *reads_text (of, "config") ? "--" : "", reads_text (of, "config"),
+                       *reads_text (of, "config") ? " " : "", name ? name : "", run->map->program, words);
 }
 
 /* The configuration of that name; where it is what the script is given, the file behind the script. */
@@ -459,8 +458,8 @@ read_python_of_script (ProgramRun *run, const char *name)
 static void
 refuse_lack (const ProgramRun *run, const char *name)
 {
-  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL,
-               "give the configuration after the script", "it launches %s, which is not here", name);
+  ls_file_diag (run->diags, LS_ERROR_INPUT, run->path, "give the configuration after the script",
+                "it launches %s, which is not here", name);
 }
 
 /* The one that a script names, or the only other file that was given. The caller frees it; NULL: a
@@ -719,11 +718,9 @@ take_command (ProgramRun *run)
     if (is_started_by (*start, run->script))
       run->command = g_strdelimit (g_strdup (*start), "~", ' ');
   }
-  if (first && !run->command && !is_whole) {
-    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
-                 "how %.*s is started here is not known", (int) strcspn (first, "~"), first);
-    return false;
-  }
+  if (first && !run->command && !is_whole)
+    return ls_file_diag (run->diags, LS_ERROR_UNSUPPORTED, run->path, NULL,
+                         "how %.*s is started here is not known", (int) strcspn (first, "~"), first);
   if (!run->command)
     run->command = g_strdup (script);
   return true;
@@ -768,8 +765,8 @@ read_script (ProgramRun *run)
   run->job->variables = script.variables;
   const char *other = ok && script.script ? launch_other (&kind, script.script) : NULL;
   if (other)
-    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
-                 "%s %s; a job of Lockstep trains a decoder on the next token", script.script, other);
+    ls_file_diag (run->diags, LS_ERROR_UNSUPPORTED, run->path, NULL,
+                  "%s %s; a job of Lockstep trains a decoder on the next token", script.script, other);
   ok = ok && !other && take_command (run)
       && (reads_text (of, "stacks")       ? read_stacked
               : reads_text (of, "config") ? read_configured

@@ -383,8 +383,8 @@ refuse (ProgramRun *run, ProgramAct *a)
   bool is_lacking = strcmp (a->action, "lacking") == 0;
   const char *said = program_member (a->rule, "hint");
   g_autofree char *hint = said ? program_fill (run, said) : NULL;
-  ls_diag_add (run->diags, is_lacking ? LS_ERROR_INPUT : LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL,
-               hint, "%s", program_act_text (run, a));
+  ls_file_diag (run->diags, is_lacking ? LS_ERROR_INPUT : LS_ERROR_UNSUPPORTED, run->path, hint, "%s",
+                program_act_text (run, a));
   run->is_refused = true;
 }
 
