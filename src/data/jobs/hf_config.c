@@ -145,9 +145,9 @@ is_guessed (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cons
     const char *key = widths[i].key;
     if (widths[i].usual > 0 || !cJSON_GetObjectItemCaseSensitive (near, key) || is_said (f, doc, fields, key))
       continue;
-    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-                      "missing key \"%s\"; what the class of %s takes without it is not known", key,
-                      f->model_type);
+    ls_json_doc_wrong (doc, ls_json_doc_root (doc), diags,
+                       "missing key \"%s\"; what the class of %s takes without it is not known", key,
+                       f->model_type);
     return true;
   }
   return false;

@@ -25,8 +25,7 @@ hf_number (const cJSON *object, const char *key, double otherwise)
 bool
 hf_refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *reason)
 {
-  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, node, LS_JSON_AT_VALUE, diags, NULL, "%s", reason);
-  return false;
+  return ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, node, diags, NULL, "%s", reason);
 }
 
 /* --- a type, from its file ---------------------------------------------------------- */
@@ -239,8 +238,7 @@ add_type (HfFamily *f, const cJSON *type, guint depth, LsDiagList *diags)
   const cJSON *like = ls_json_at (variant ? variant : type, "like");
   const cJSON *base = cJSON_IsString (like) ? hf_find_type (f->doc, like->valuestring) : NULL;
   if ((like && !base) || depth == MOST_LIKE)
-    return ls_json_doc_diag (f->doc, like ? like : type, LS_JSON_AT_VALUE, diags, NULL,
-                             "expected a type of this file");
+    return ls_json_doc_wrong (f->doc, like ? like : type, diags, "expected a type of this file");
   if (base && !add_type (f, base, depth + 1, diags))
     return false;
   g_ptr_array_add (f->chain, (gpointer) type);
@@ -420,8 +418,7 @@ check_variants (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
     const cJSON *like = ls_json_at (variant, "like"), *other = hf_find_type (doc, like->valuestring);
     if (other && !ls_json_at (other, "variants"))
       continue;
-    ls_json_doc_diag (doc, like, LS_JSON_AT_VALUE, diags, NULL, "expected a type of this file, of one kind");
-    ok = false;
+    ok = ls_json_doc_wrong (doc, like, diags, "expected a type of this file, of one kind");
   }
   return ok;
 }
@@ -434,8 +431,8 @@ check_class (const LsJsonDoc *doc, const cJSON *type, LsDiagList *diags)
               *other = class ? hf_find_type (doc, class->valuestring) : NULL;
   if (!class || (cJSON_HasObjectItem (other, "class_defaults") && !cJSON_HasObjectItem (other, "class")))
     return true;
-  return ls_json_doc_diag (doc, class, LS_JSON_AT_VALUE, diags, NULL,
-                           "expected a type of this file with class_defaults and no class of another");
+  return ls_json_doc_wrong (doc, class, diags,
+                            "expected a type of this file with class_defaults and no class of another");
 }
 
 /* Its values, and those of what it is like. */
@@ -464,10 +461,9 @@ ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags)
   const cJSON *type;
   cJSON_ArrayForEach (type, hf_get (doc, "types")) {
     const cJSON *name = ls_json_at (type, "type");
-    bool is_first = hf_find_type (doc, name->valuestring) == type;
-    if (!is_first)
-      ls_json_doc_diag (doc, name, LS_JSON_AT_VALUE, diags, NULL, "expected a type that comes once");
-    ok = is_first && check_type (doc, type, diags) && ok;
+    ok = (hf_find_type (doc, name->valuestring) == type
+          || ls_json_doc_wrong (doc, name, diags, "expected a type that comes once"))
+        && check_type (doc, type, diags) && ok;
     n++;
   }
   return ok ? n : 0;

@@ -122,8 +122,8 @@ is_complete (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiagL
   bool is_complete = true;
   for (guint i = 0; i < G_N_ELEMENTS (needs); i++)
     if (needs[i].is_needed && needs[i].value == 0)
-      is_complete = ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-                                      "missing key \"%s\"", needs[i].key);
+      is_complete
+          = ls_json_doc_wrong (doc, ls_json_doc_root (doc), diags, "missing key \"%s\"", needs[i].key);
   return is_complete;
 }
 
@@ -249,7 +249,7 @@ refuse_elsewhere (const LsJsonDoc *doc, LsDiagList *diags)
   bool is_named = text && !(config && config->child);
   if (!is_named && !(hf_get (doc, "dim") && hf_get (doc, "n_layers") && !hf_get (doc, "model_type")))
     return false;
-  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), diags, NULL,
                          is_named
                              ? "what reads text is another model: expected %s as --model"
                              : "a params.json%s of the model's own code: expected the config.json of its "
@@ -269,7 +269,7 @@ ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags)
   g_autofree char *modules = modules_of_adapter (doc);
   g_autofree char *number = cJSON_IsNumber (rank) ? g_strdup_printf ("%.0f", rank->valuedouble) : NULL;
   ls_json_doc_diag_code (
-      doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+      doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), diags, NULL,
       "an adapter of PEFT, no model: expected its base%s%s as --model, with --lora-rank %s "
       "--lora-modules %s",
       cJSON_IsString (base) ? " " : "", cJSON_IsString (base) ? base->valuestring : "", number ? number : "N",
@@ -292,20 +292,20 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
 {
   const cJSON *root = ls_json_doc_root (doc);
   if (c->m.head_dim == 0 && m->latent.kv_lora == 0 && c->m.hidden % c->m.n_heads != 0)
-    return ls_json_doc_diag (doc, first_of (doc, "num_attention_heads", "n_head"), LS_JSON_AT_VALUE, diags,
-                             NULL, "%u heads do not divide a hidden size of %u", c->m.n_heads, c->m.hidden);
+    return ls_json_doc_wrong (doc, first_of (doc, "num_attention_heads", "n_head"), diags,
+                              "%u heads do not divide a hidden size of %u", c->m.n_heads, c->m.hidden);
   if (!ls_model_shares_keys_evenly (m))
-    return ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE,
-                             diags, NULL, "%u heads do not share %u heads of keys and values evenly",
-                             m->n_heads, m->n_kv_heads);
+    return ls_json_doc_wrong (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), diags,
+                              "%u heads do not share %u heads of keys and values evenly", m->n_heads,
+                              m->n_kv_heads);
   uint64_t inner = (uint64_t) c->mixer_expand * c->m.hidden,
            own = (uint64_t) c->m.mixer.heads * c->m.mixer.head_dim;
   if (m->mixer.kind == LS_MIXER_MAMBA2 && hf_get (doc, "expand") && inner > 0 && own > 0
       && c->mixer_width == 0 && inner != own)
-    return ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
-                             "expand x hidden_size = %" G_GUINT64_FORMAT
-                             " is not num_heads x head_dim = %u x %u",
-                             inner, c->m.mixer.heads, c->m.mixer.head_dim);
+    return ls_json_doc_wrong (doc, hf_get (doc, "expand"), diags,
+                              "expand x hidden_size = %" G_GUINT64_FORMAT
+                              " is not num_heads x head_dim = %u x %u",
+                              inner, c->m.mixer.heads, c->m.mixer.head_dim);
   if (c->key_share > 0 && c->value_share > 0
       && (ls_mixer_inner (m) != (uint64_t) (c->value_share * c->m.hidden)
           || (uint64_t) m->mixer.heads * m->mixer.state != (uint64_t) (c->key_share * c->m.hidden)))

@@ -52,8 +52,7 @@ complain (const LsJobsFile *f, const cJSON *place, LsErrorCode code, const char 
 {
   const char *end = strstr (text, "\nnote: ");
   g_autofree char *first = g_strndup (text, strcspn (text, "\n"));
-  ls_json_doc_diag_code (f->doc, code, place, LS_JSON_AT_VALUE, diags, end ? end + strlen ("\nnote: ") : NULL,
-                         "%s", first);
+  ls_json_doc_diag_code (f->doc, code, place, diags, end ? end + strlen ("\nnote: ") : NULL, "%s", first);
 }
 
 void
@@ -80,8 +79,7 @@ check_count (const LsJobsFile *f, LsDiagList *diags)
   guint n = f->jobs ? f->jobs->len : 0;
   if (n >= 1 && n <= LS_JOBS_MAX)
     return true;
-  return ls_json_doc_diag (f->doc, jobs, LS_JSON_AT_VALUE, diags, NULL, "expected 1 to %u jobs; got %u",
-                           LS_JOBS_MAX, n);
+  return ls_json_doc_wrong (f->doc, jobs, diags, "expected 1 to %u jobs; got %u", LS_JOBS_MAX, n);
 }
 
 static bool

@@ -15,7 +15,7 @@ static bool
 complain (const LsJsonDoc *doc, const char *key, LsDiagList *diags, const char *message)
 {
   const cJSON *root = ls_json_doc_root (doc), *node = cJSON_GetObjectItemCaseSensitive (root, key);
-  return ls_json_doc_diag (doc, node ? node : root, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
+  return ls_json_doc_wrong (doc, node ? node : root, diags, "%s", message);
 }
 
 static bool

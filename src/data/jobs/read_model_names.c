@@ -73,7 +73,7 @@ read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiag
     return ls_model_load (path, ret_model, NULL, diags);
   g_autoptr (LsJsonDoc) part = cJSON_IsObject (model) ? ls_json_doc_part (doc, model, NULL) : NULL;
   if (!cJSON_IsObject (model))
-    ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"model\", a name or an object");
+    ls_json_doc_wrong (doc, entry, diags, "expected \"model\", a name or an object");
   return part && ls_model_read_part (part, ret_model, diags);
 }
 
@@ -331,10 +331,9 @@ check_list (const LsJsonDoc *doc, const cJSON *names, GHashTable *seen, LsDiagLi
   bool ok = true;
   cJSON_ArrayForEach (one, names) {
     char *key = cJSON_IsString (one) ? g_ascii_strdown (one->valuestring, -1) : NULL;
-    bool is_new = key && g_hash_table_add (seen, key);
-    if (!is_new)
-      ls_json_doc_diag (doc, one, LS_JSON_AT_VALUE, diags, NULL, "expected a name that no other model has");
-    ok = ok && is_new;
+    ok = ((key && g_hash_table_add (seen, key))
+          || ls_json_doc_wrong (doc, one, diags, "expected a name that no other model has"))
+        && ok;
   }
   return ok;
 }
@@ -343,9 +342,8 @@ static bool
 check_names (const LsJsonDoc *doc, const cJSON *entry, GHashTable *seen, LsDiagList *diags)
 {
   const cJSON *names = ls_json_at (entry, "names");
-  bool ok = cJSON_IsArray (names) && names->child;
-  if (!ok)
-    ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"names\", a list of names");
+  bool ok = (cJSON_IsArray (names) && names->child)
+      || ls_json_doc_wrong (doc, entry, diags, "expected \"names\", a list of names");
   return check_list (doc, names, seen, diags)
       && check_list (doc, ls_json_at (entry, "decoder_of"), seen, diags) && ok;
 }
@@ -360,10 +358,9 @@ ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags)
   ls_fields_clear (ls_model_names_fields, &file);
   if (!is_read)
     return 0;
-  bool ok = models->child != NULL;
-  if (!ok)
-    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-                      "expected \"models\", a list of names and their models");
+  bool ok = models->child
+      || ls_json_doc_wrong (doc, ls_json_doc_root (doc), diags,
+                            "expected \"models\", a list of names and their models");
   cJSON_ArrayForEach (entry, models) {
     LsModel m;
     bool has_model = read_entry (doc, entry, &m, diags);

@@ -72,19 +72,6 @@ ls_optimizer_is_adam (const char *name)
 
 /* --- what the types of values do not say ------------------------------------------------ */
 
-typedef struct {
-  const LsJsonDoc *doc;
-  LsDiagList *diags;
-  bool is_wrong;
-} Check;
-
-static void
-complain (Check *check, const cJSON *node, const char *text)
-{
-  ls_json_doc_diag (check->doc, node, LS_JSON_AT_VALUE, check->diags, NULL, "%s", text);
-  check->is_wrong = true;
-}
-
 static bool
 has_any (const cJSON *object, const char *const *keys)
 {
@@ -101,22 +88,22 @@ is_product (const cJSON *kernel)
 }
 
 static void
-check_kernel (Check *check, const cJSON *node, const LsOptimizerPart *part, const LsOptimizerKernel *k)
+check_kernel (LsJsonCheck *check, const cJSON *node, const LsOptimizerPart *part, const LsOptimizerKernel *k)
 {
   static const char *const product[] = { "m", "n", "k", "depth", "dtype", "adds", "sums", NULL },
                            *const stream[] = { "access", "whole", NULL };
   bool is_matrix = k->bytes == 0 || k->whole || k->times > 1 || k->every > 1 || k->of != LS_SIDES_NONE;
   if (k->bytes > 0 && has_any (node, product))
-    complain (check, node,
-              "expected \"bytes\" of a kernel that streams, or m, n and k of a product; got both");
+    ls_json_complain (check, node,
+                      "expected \"bytes\" of a kernel that streams, or m, n and k of a product; got both");
   else if (k->bytes == 0 && (!is_product (node) || has_any (node, stream)))
-    complain (check, node, "expected \"bytes\" of a kernel that streams, or m, n and k of a product");
+    ls_json_complain (check, node, "expected \"bytes\" of a kernel that streams, or m, n and k of a product");
   else if (is_matrix && !part->by_tensor)
-    complain (check, node, "products, and what runs over whole matrices, need \"by_tensor\": true");
+    ls_json_complain (check, node, "products, and what runs over whole matrices, need \"by_tensor\": true");
 }
 
 static void
-check_part (Check *check, const cJSON *node, const LsOptimizerPart *part, bool is_last)
+check_part (LsJsonCheck *check, const cJSON *node, const LsOptimizerPart *part, bool is_last)
 {
   const cJSON *list = ls_json_at (node, "kernels");
   for (guint i = 0; i < part->kernels->len; i++) {
@@ -124,32 +111,33 @@ check_part (Check *check, const cJSON *node, const LsOptimizerPart *part, bool i
     const cJSON *kernel = cJSON_GetArrayItem (list, (int) i);
     check_kernel (check, kernel, part, k);
     if (is_product (kernel) && part->takes != LS_TAKES_MATRICES && k->of == LS_SIDES_NONE)
-      complain (check, kernel, "expected \"takes\": \"matrices\" of a part with products of whole matrices");
+      ls_json_complain (check, kernel,
+                        "expected \"takes\": \"matrices\" of a part with products of whole matrices");
   }
   if ((part->block == 0) != (part->block_bytes == 0))
-    complain (check, node, "expected \"block\" and \"block_bytes\" together");
+    ls_json_complain (check, node, "expected \"block\" and \"block_bytes\" together");
   if (part->row_bytes + part->column_bytes > 0 && part->takes == LS_TAKES_ALL)
-    complain (check, node, "vectors have no rows and columns: expected \"takes\" 2d or matrices");
+    ls_json_complain (check, node, "vectors have no rows and columns: expected \"takes\" 2d or matrices");
   if (part->tile > 0 && !part->by_tensor)
-    complain (check, node, "tiles are stepped on one by one: expected \"by_tensor\": true");
+    ls_json_complain (check, node, "tiles are stepped on one by one: expected \"by_tensor\": true");
   if (is_last && (part->takes != LS_TAKES_ALL || part->min_elements > 0))
-    complain (check, node, "expected a last part that takes all tensors");
+    ls_json_complain (check, node, "expected a last part that takes all tensors");
 }
 
 LsOptimizerKind *
 ls_optimizer_read (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsOptimizerKind) kind = ls_optimizer_kind_new ();
-  Check check = { .doc = doc, .diags = diags };
+  LsJsonCheck check = { .doc = doc, .diags = diags };
   if (!ls_fields_read_file (ls_optimizer_fields, "optimizer", doc, kind, diags))
     return NULL;
   const cJSON *list = ls_json_doc_at (doc, "parts");
   if (kind->parts->len == 0)
-    complain (&check, list, "expected a part that takes all tensors");
+    ls_json_complain (&check, list, "expected a part that takes all tensors");
   for (guint i = 0; i < kind->parts->len; i++)
     check_part (&check, cJSON_GetArrayItem (list, (int) i), &g_array_index (kind->parts, LsOptimizerPart, i),
                 i + 1 == kind->parts->len);
-  return check.is_wrong ? NULL : g_steal_pointer (&kind);
+  return check.n_wrong > 0 ? NULL : g_steal_pointer (&kind);
 }
 
 LsOptimizerKind *

@@ -33,8 +33,7 @@ of_nodes (const LsJsonDoc *doc, const char *nodes, LsDiagList *diags)
   LsAllocation *a = ls_allocation_parse (nodes, &why);
   if (a && a->kind == LS_ALLOCATION_NODES)
     return a;
-  ls_json_doc_diag (doc, ls_json_doc_at (doc, "nodes"), LS_JSON_AT_VALUE, diags, NULL, "%s",
-                    a ? "expected a list of nodes" : why);
+  ls_json_doc_wrong (doc, ls_json_doc_at (doc, "nodes"), diags, "%s", a ? "expected a list of nodes" : why);
   ls_allocation_unref (a);
   return NULL;
 }
@@ -49,16 +48,14 @@ of_ranks (const LsJsonDoc *doc, const GArray *ranks, LsDiagList *diags)
   g_autofree LsSeat *seats = g_new0 (LsSeat, n + 1);
   ls_json_doc_locate_all (doc, list, spots);
   if (n == 0 || n > MAX_RANKS)
-    ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected 1 to %u ranks; got %u", MAX_RANKS,
-                      n);
+    ls_json_doc_wrong (doc, list, diags, "expected 1 to %u ranks; got %u", MAX_RANKS, n);
   for (guint i = 0; i < n && n <= MAX_RANKS; i++, node = node->next) {
     const LsPlacedRank *r = &g_array_index (ranks, LsPlacedRank, i);
     if (r->rank >= n)
-      ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                        "rank %u: there are %u, and each is there once", r->rank, n);
+      ls_json_doc_wrong (doc, node, diags, "rank %u: there are %u, and each is there once", r->rank, n);
     else if (seats[r->rank].line > 0)
-      ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "rank %u is placed twice, first in line %d",
-                        r->rank, seats[r->rank].line);
+      ls_json_doc_wrong (doc, node, diags, "rank %u is placed twice, first in line %d", r->rank,
+                         seats[r->rank].line);
     else
       seats[r->rank] = (LsSeat) { r->node, r->gpu, spots[i].line, spots[i].col };
   }
@@ -74,8 +71,7 @@ ls_placement_read (const LsJsonDoc *doc, LsDiagList *diags)
   LsAllocation *a = NULL;
   if (ls_fields_read_file (ls_placement_fields, "placement", doc, &file, diags)) {
     if (!file.nodes == !file.ranks)
-      ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-                        "expected either \"nodes\" or \"ranks\"");
+      ls_json_doc_wrong (doc, ls_json_doc_root (doc), diags, "expected either \"nodes\" or \"ranks\"");
     else
       a = file.nodes ? of_nodes (doc, file.nodes, diags) : of_ranks (doc, file.ranks, diags);
     if (a && file.cluster_nodes > 0)

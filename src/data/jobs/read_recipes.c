@@ -189,7 +189,7 @@ complain (Check *check, const cJSON *node, const char *format, ...)
   va_start (args, format);
   g_autofree char *text = g_strdup_vprintf (format, args);
   va_end (args);
-  ls_json_doc_diag (check->doc, node, LS_JSON_AT_VALUE, check->diags, NULL, "%s", text);
+  ls_json_doc_wrong (check->doc, node, check->diags, "%s", text);
   check->is_wrong = true;
 }
 

@@ -31,8 +31,7 @@ check_words (const LsJsonDoc *doc, const char *key, const char *list, const char
   bool ok = true;
   for (char **word = words; *word; word++)
     if (!g_strv_contains (known, *word))
-      ok = ls_json_doc_diag (doc, ls_json_doc_at (doc, key), LS_JSON_AT_VALUE, diags, NULL,
-                             "expected %s; got \"%s\"", what, *word);
+      ok = ls_json_doc_wrong (doc, ls_json_doc_at (doc, key), diags, "expected %s; got \"%s\"", what, *word);
   return ok;
 }
 
@@ -87,11 +86,11 @@ check_architectures (const LsJsonDoc *doc, const cJSON *node, const char *beside
   if (!*name)
     return true;
   g_autofree char *hint = ls_did_you_mean (*name, all);
-  return ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                           "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
-                           "\"%s\"%s",
-                           ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "",
-                           *name, hint);
+  return ls_json_doc_wrong (doc, node, diags,
+                            "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
+                            "\"%s\"%s",
+                            ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "",
+                            *name, hint);
 }
 
 static bool
@@ -223,8 +222,8 @@ check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
   if (!s->emit || ls_emit_check_target (s->emit, &error))
     return true;
   g_autofree char *known = g_strjoinv (", ", (char **) ls_emit_targets ());
-  return ls_json_doc_diag (doc, ls_json_doc_at (doc, "emit"), LS_JSON_AT_VALUE, diags, NULL,
-                           "expected one of %s; got \"%s\"", known, s->emit);
+  return ls_json_doc_wrong (doc, ls_json_doc_at (doc, "emit"), diags, "expected one of %s; got \"%s\"", known,
+                            s->emit);
 }
 
 /* A row without the column, or a job without the key, would never meet it. */

@@ -691,8 +691,8 @@ check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
   if (s->layout.n_layers_per_chunk <= LS_MAX_CHUNKS)
     return true;
   const cJSON *list = ls_json_doc_at (doc, "layers_per_chunk");
-  return ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u",
-                           LS_MAX_CHUNKS, s->layout.n_layers_per_chunk);
+  return ls_json_doc_wrong (doc, list, diags, "expected at most %d chunks; got %u", LS_MAX_CHUNKS,
+                            s->layout.n_layers_per_chunk);
 }
 
 static bool

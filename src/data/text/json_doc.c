@@ -7,7 +7,6 @@
 #include "base/handover.h"
 #include "base/printable.h"
 #include "data/text/read_file.h"
-#include "data/text/text_place.h"
 
 struct LsJsonDoc {
   gint n_refs;
@@ -143,7 +142,7 @@ add_diag (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace
 {
   g_autofree char *message = g_strdup_vprintf (format, args);
   if (ls_diag_list_n (diags) >= LS_DIAG_MAX_SHOWN) {
-    ls_diag_add (diags, code, doc->name, 0, 0, NULL, NULL, hint, "%s", message);
+    ls_file_diag (diags, code, doc->name, hint, "%s", message);
     return;
   }
   g_autofree char *pointer = ls_json_doc_pointer (doc, node);
@@ -172,14 +171,25 @@ ls_json_doc_wrong (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, c
   return false;
 }
 
-void
-ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
-                       LsDiagList *diags, const char *hint, const char *format, ...)
+bool
+ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsDiagList *diags,
+                       const char *hint, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
-  add_diag (doc, code, node, place, diags, hint, format, args);
+  add_diag (doc, code, node, LS_JSON_AT_VALUE, diags, hint, format, args);
   va_end (args);
+  return false;
+}
+
+void
+ls_json_complain (LsJsonCheck *check, const cJSON *node, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  add_diag (check->doc, LS_ERROR_INPUT, node, LS_JSON_AT_VALUE, check->diags, NULL, format, args);
+  va_end (args);
+  check->n_wrong++;
 }
 
 const cJSON *
@@ -317,8 +327,8 @@ LsJsonDoc *
 ls_json_doc_parse_as (const char *text, size_t n, const char *name, LsJsonDialect dialect, LsDiagList *diags)
 {
   if (n > LS_MAX_INPUT_BYTES) {
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
-                 "larger than %zu MiB; expected a smaller file", LS_MAX_INPUT_BYTES >> 20);
+    ls_file_diag (diags, LS_ERROR_INPUT, name, NULL, "larger than %zu MiB; expected a smaller file",
+                  LS_MAX_INPUT_BYTES >> 20);
     return NULL;
   }
   g_autoptr (LsJsonDoc) doc = g_new0 (LsJsonDoc, 1);

@@ -86,10 +86,17 @@ bool ls_json_doc_wrong (const LsJsonDoc *doc, const cJSON *node, LsDiagList *dia
 bool ls_json_doc_unexpected (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags,
                              const char *expected);
 
-/* The same with another code than LS_ERROR_INPUT. */
-void ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsJsonPlace place,
-                            LsDiagList *diags, const char *hint, const char *format, ...)
-    G_GNUC_PRINTF (7, 8);
+/* The same with a hint, and another code than LS_ERROR_INPUT. */
+bool ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node, LsDiagList *diags,
+                            const char *hint, const char *format, ...) G_GNUC_PRINTF (6, 7);
+
+/* A document that is looked at for mistakes of this kind. */
+typedef struct {
+  const LsJsonDoc *doc;
+  LsDiagList *diags;
+  guint n_wrong;
+} LsJsonCheck;
+void ls_json_complain (LsJsonCheck *check, const cJSON *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* The document with another text in place of a value, or with members more at the front
  * of an object (`"key": value, ...`). Takes doc: frees it. NULL and diagnostics if the result is no

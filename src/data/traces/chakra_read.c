@@ -101,14 +101,13 @@ read_groups_file (ChakraReading *all, const char *text)
   const cJSON *group, *root = doc ? ls_json_doc_root (doc) : NULL;
   if (!doc)
     return false;
-  cJSON_ArrayForEach (group, root)
-    if (!group->string || !chakra_is_member_list (group)) {
-      ls_json_doc_wrong (doc, group, all->diags,
-                         "expected a list of ranks below %d for each name of a process group",
-                         LS_CHAKRA_MAX_RANKS);
-      return false;
-    } else
-      chakra_add_group (all, group->string, group);
+  cJSON_ArrayForEach (group, root) {
+    if (!group->string || !chakra_is_member_list (group))
+      return ls_json_doc_wrong (doc, group, all->diags,
+                                "expected a list of ranks below %d for each name of a process group",
+                                LS_CHAKRA_MAX_RANKS);
+    chakra_add_group (all, group->string, group);
+  }
   return true;
 }
 

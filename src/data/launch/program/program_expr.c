@@ -590,19 +590,8 @@ program_check_text (ProgramRun *run, const cJSON *node, bool is_template)
   const char *text = node->valuestring;
   g_auto (ProgramValue) v = is_template ? program_taken (program_fill (run, text)) : program_eval (run, text);
   if (run->wrong)
-    program_complain (run->check, node, "%s", run->wrong);
+    ls_json_complain (run->check, node, "%s", run->wrong);
   g_clear_pointer (&run->wrong, g_free);
-}
-
-void
-program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  ls_json_doc_diag (check->doc, node, LS_JSON_AT_VALUE, check->diags, NULL, "%s", text);
-  check->n_wrong++;
 }
 
 /* --- jobs that are written for a program ---------------------------------------------------------------- */

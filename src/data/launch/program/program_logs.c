@@ -174,21 +174,21 @@ wrong_of (const cJSON *member)
 }
 
 void
-program_check_logs (ProgramCheck *check, const cJSON *logs)
+program_check_logs (LsJsonCheck *check, const cJSON *logs)
 {
   const cJSON *log, *line, *one;
   cJSON_ArrayForEach (log, logs) {
     const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log, "lines");
-    if (!program_member (log, "what") || !cJSON_IsArray (lines))
-      program_complain (check, log, "expected \"what\", a text, and \"lines\", a list");
+    if (!ls_json_text (log, "what") || !cJSON_IsArray (lines))
+      ls_json_complain (check, log, "expected \"what\", a text, and \"lines\", a list");
     cJSON_ArrayForEach (line, lines) {
       const char *wrong = NULL;
-      if (!program_member (line, "has"))
-        program_complain (check, line, "expected \"has\", texts that such a line has");
+      if (!ls_json_text (line, "has"))
+        ls_json_complain (check, line, "expected \"has\", texts that such a line has");
       else
         for (one = line->child; one && !wrong; one = one->next)
           if ((wrong = wrong_of (one)))
-            program_complain (check, one, "%s", wrong);
+            ls_json_complain (check, one, "%s", wrong);
     }
   }
 }

@@ -47,7 +47,7 @@ program_map_free (ProgramMap *map)
 
 typedef struct {
   ProgramMap *map;
-  ProgramCheck check;
+  LsJsonCheck check;
   GArray *rows; /* OptionRow */
   GPtrArray *kept;
 } Reading;
@@ -82,7 +82,7 @@ key_of (Reading *x, const cJSON *node, OptionKind kind)
       : kind == OPTION_MODEL ? ls_field_find_value (ls_model_fields, key)
                              : ls_field_find (ls_strategy_fields, key);
   if (!f)
-    program_complain (&x->check, node, "expected a key of a %s", kind == OPTION_MODEL ? "model" : "strategy");
+    ls_json_complain (&x->check, node, "expected a key of a %s", kind == OPTION_MODEL ? "model" : "strategy");
   return f ? f->key : NULL;
 }
 
@@ -147,7 +147,7 @@ add_group (Reading *x, const cJSON *group)
   if (option)
     add_option (x, group, option, row);
   else if (!node)
-    program_complain (&x->check, group,
+    ls_json_complain (&x->check, group,
                       "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", "
                       "\"packs\" or \"ignored\"");
   else if (cJSON_IsString (node) && !is_key)
@@ -158,12 +158,12 @@ add_group (Reading *x, const cJSON *group)
   else if (cJSON_IsObject (node))
     cJSON_ArrayForEach (one, node) {
       if (is_of_other && !cJSON_IsString (one))
-        program_complain (&x->check, one, "expected the name of an option");
+        ls_json_complain (&x->check, one, "expected the name of an option");
       row.key = is_of_other ? cJSON_GetStringValue (one) : key_of (x, one, row.kind);
       add_row (x, one->string, row);
     }
   else
-    program_complain (&x->check, node, "expected %s", is_key ? "an object" : "a text");
+    ls_json_complain (&x->check, node, "expected %s", is_key ? "an object" : "a text");
 }
 
 /* --- releases ------------------------------------------------------------------------------------------ */
@@ -173,16 +173,16 @@ add_group (Reading *x, const cJSON *group)
 static void
 check_release (Reading *x, const cJSON *one)
 {
-  const cJSON *const lists[] = { member (one, "new"), member (one, "last") }, *text;
-  if (!program_member (one, "name") || !cJSON_IsNumber (member (one, "year"))
-      || (!one->next && !program_member (one, "software")))
-    program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
+  const cJSON *const lists[] = { ls_json_at (one, "new"), ls_json_at (one, "last") }, *text;
+  if (!ls_json_text (one, "name") || !cJSON_IsNumber (ls_json_at (one, "year"))
+      || (!one->next && !ls_json_text (one, "software")))
+    ls_json_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     cJSON_ArrayForEach (text, lists[i]) {
       g_auto (GStrv) names = program_words (cJSON_GetStringValue (text), " ");
       for (char **name = names; *name; name++)
         if (!option_find (&x->map->table, *name))
-          program_complain (&x->check, text, "there is no option %s among the options", *name);
+          ls_json_complain (&x->check, text, "there is no option %s among the options", *name);
     }
 }
 
@@ -212,20 +212,23 @@ check_reads_key (Reading *x, const cJSON *node)
                  " sets without needs";
   bool is_text = ls_is_one_of (node->string, texts), is_truth = ls_is_one_of (node->string, truths);
   if ((is_text && !cJSON_IsString (node)) || (is_truth && !cJSON_IsBool (node)))
-    program_complain (&x->check, node, "expected %s", is_text ? "a text" : "true or false");
+    ls_json_complain (&x->check, node, "expected %s", is_text ? "a text" : "true or false");
   else if (!is_text && !is_truth && !ls_is_one_of (node->string, others)
            && !g_str_has_prefix (node->string, "x-"))
-    program_complain (&x->check, node, "\"reads\" has no such key \"%s\"", node->string);
+    ls_json_complain (&x->check, node, "\"reads\" has no such key \"%s\"", node->string);
 }
 
 static void
 check_file (Reading *x, const cJSON *of)
 {
   static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds", "needs" };
-  const cJSON *const lists[] = { member (of, "beside"), member (of, "without"), member (of, "says") }, *one;
-  bool is_tree = member (of, "yaml") || member (of, "json") || (member (of, "toml") && !reads_is_script (of));
-  if (!reads_is (of, "log") && is_tree == (member (of, "python") || reads_is_script (of)))
-    program_complain (
+  const cJSON *const lists[]
+      = { ls_json_at (of, "beside"), ls_json_at (of, "without"), ls_json_at (of, "says") },
+      *one;
+  bool is_tree = ls_json_at (of, "yaml") || ls_json_at (of, "json")
+      || (ls_json_at (of, "toml") && !reads_is_script (of));
+  if (!reads_is (of, "log") && is_tree == (ls_json_at (of, "python") || reads_is_script (of)))
+    ls_json_complain (
         &x->check, of,
         "expected \"yaml\", \"toml\", \"json\" or \"python\", of a configuration, or \"marks\" or "
         "\"starts\", of a script");
@@ -237,16 +240,16 @@ check_file (Reading *x, const cJSON *of)
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     cJSON_ArrayForEach (one, lists[i]) {
       if (!cJSON_IsString (one) && !(i == 1 && cJSON_IsTrue (one)))
-        program_complain (&x->check, one, "expected an expression");
+        ls_json_complain (&x->check, one, "expected an expression");
       check_expression (x, one);
     }
-  cJSON_ArrayForEach (one, member (of, "lines"))
-    if (!program_member (one, "has"))
-      program_complain (&x->check, one, "expected \"has\", texts that such a line has");
+  cJSON_ArrayForEach (one, ls_json_at (of, "lines"))
+    if (!ls_json_text (one, "has"))
+      ls_json_complain (&x->check, one, "expected \"has\", texts that such a line has");
 
   cJSON_ArrayForEach (one, member (of, "sets"))
     if (!cJSON_IsString (one))
-      program_complain (&x->check, one, "expected a path");
+      ls_json_complain (&x->check, one, "expected a path");
 }
 
 /* What the first of rules that has such a member says there; NULL: none has. */
@@ -278,7 +281,7 @@ check_theirs (Reading *x, const cJSON *options, const OptionTable *theirs)
     const OptionRow *row = &x->map->table.rows[i];
     if (row->kind == OPTION_RULE && row->remark && row->key && strcmp (row->key, "*") != 0
         && !option_find (theirs, row->key))
-      program_complain (&x->check, options, "%s is as %s, which is no option of that program", row->option,
+      ls_json_complain (&x->check, options, "%s is as %s, which is no option of that program", row->option,
                         row->key);
   }
 }
@@ -295,7 +298,7 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
     for (g_hash_table_iter_init (&iter, named); !is_named && g_hash_table_iter_next (&iter, &name, NULL);)
       is_named = option_fits (row->option, name) || strcmp (row->option, name) == 0;
     if (!is_named)
-      program_complain (&x->check, options,
+      ls_json_complain (&x->check, options,
                         "no rule asks for the option %s: it is \"ignored\", or a rule is missing",
                         row->option);
   }
@@ -319,7 +322,7 @@ check_writes (Reading *x)
     const char *expression = i % 2 == 0 ? row->write : row->only;
     g_auto (ProgramValue) v = expression ? program_eval (&run, expression) : program_none ();
     if (run.wrong)
-      program_complain (&x->check, writes, "%s: %s", row->option, run.wrong);
+      ls_json_complain (&x->check, writes, "%s: %s", row->option, run.wrong);
     g_clear_pointer (&run.wrong, g_free);
   }
   program_run_clear (&run);
@@ -332,8 +335,8 @@ check_unwraps (Reading *x, ProgramRun *run)
   const cJSON *wrap = member (x->map->root, "unwraps");
   if (!wrap)
     return;
-  if (!program_member (wrap, "when"))
-    program_complain (&x->check, wrap,
+  if (!ls_json_text (wrap, "when"))
+    ls_json_complain (&x->check, wrap,
                       "expected \"when\", what holds of the text of such a file, and \"rules\"");
   check_expression (x, member (wrap, "when"));
   check_expression (x, member (wrap, "fits"));
@@ -364,7 +367,7 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
     check_release (x, one);
 
   if (reads && !reads->child)
-    program_complain (&x->check, reads, "expected a list of at least one file");
+    ls_json_complain (&x->check, reads, "expected a list of at least one file");
   cJSON_ArrayForEach (one, reads)
     check_file (x, one);
 
@@ -420,7 +423,7 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   for (const cJSON *one = root->child; one && !has_some; one = one->next)
     has_some = ls_is_one_of (one->string, "logs reads around parts tables unwraps");
   if (!has_some)
-    program_complain (&x.check, root,
+    ls_json_complain (&x.check, root,
                       "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");
   program_check_logs (&x.check, member (root, "logs"));
   read_lists (&x, root, NULL);

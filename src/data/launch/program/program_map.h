@@ -70,16 +70,6 @@ ProgramMap *program_map_read (const LsJsonDoc *doc, LsDiagList *diags);
 void program_map_free (ProgramMap *map); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProgramMap, program_map_free)
 
-/* A map that is looked at. */
-typedef struct {
-  const LsJsonDoc *doc;
-  LsDiagList *diags;
-  guint n_wrong;
-} ProgramCheck;
-
-/* What is wrong with a map, at its line. */
-void program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
-
 /* --- program_expr.c: expressions ---------------------------------------------------------------------- */
 
 /* A text, newly allocated, or else a number; neither (NAN): none. Yes and no are 1 and 0. */
@@ -117,8 +107,8 @@ typedef struct {
   LaunchWords *made;      /* what took the place of the job's words; NULL: nothing did */
   GHashTable *seen;       /* variables of processes that the file says; NULL: it has none */
   const ProgramMap
-      *around;         /* of a program around this one, with files that come with it; NULL: there is none */
-  ProgramCheck *check; /* where the file is looked at; NULL: a job is read */
+      *around;        /* of a program around this one, with files that come with it; NULL: there is none */
+  LsJsonCheck *check; /* where the file is looked at; NULL: a job is read */
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
   GHashTable *parts;         /* char *: parts that rules run, where the file is looked at; or NULL */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
@@ -356,7 +346,7 @@ bool hf_knows (const char *name);
 
 /* --- program_logs.c: logs ------------------------------------------------------------------------------- */
 
-void program_check_logs (ProgramCheck *check, const cJSON *logs);
+void program_check_logs (LsJsonCheck *check, const cJSON *logs);
 /* Options that a log says of its job. */
 void program_log_options (ProgramRun *run, LaunchWords *words);
 

@@ -738,7 +738,7 @@ static void
 check_option (ProgramRun *run, const cJSON *node, const char *name)
 {
   if (!program_names_option (run, name))
-    program_complain (run->check, node, "there is no option %s among the options", name);
+    ls_json_complain (run->check, node, "there is no option %s among the options", name);
 }
 
 static void
@@ -752,15 +752,15 @@ check_keys (ProgramRun *run, const cJSON *object, As as)
         : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
                              : true;
     if (!is_known)
-      program_complain (run->check, one, "there is no such key of a %s", is_model ? "model" : "strategy");
+      ls_json_complain (run->check, one, "there is no such key of a %s", is_model ? "model" : "strategy");
     if (is_theirs && run->theirs && !option_find (run->theirs, one->string))
-      program_complain (run->check, one, "there is no option %s of that program", one->string);
+      ls_json_complain (run->check, one, "there is no option %s of that program", one->string);
     if (as == AS_CASES && cJSON_IsObject (one))
       check_keys (run, one, AS_THEIRS);
     else if (as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS || as == AS_BASE)
       check_option (run, one, one->string);
     if ((has_option || as == AS_PATHS) && !cJSON_IsString (one))
-      program_complain (run->check, one, "expected %s", has_option ? "an option" : "a path");
+      ls_json_complain (run->check, one, "expected %s", has_option ? "an option" : "a path");
     else if (has_option)
       check_option (run, one, one->valuestring);
     else if (cJSON_IsString (one) && as != AS_OPTION_TEXTS && as != AS_PATHS)
@@ -779,7 +779,7 @@ check_name (ProgramRun *run, const cJSON *node, As as)
       || (as == AS_MAP && program_doors->map_get (name))
       || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
-    program_complain (run->check, node, "there is no program of that name");
+    ls_json_complain (run->check, node, "there is no program of that name");
 }
 
 /* A part of its own is looked at where rules run it, but not within itself. */
@@ -790,7 +790,7 @@ check_part (ProgramRun *run, const cJSON *rule, const char *name)
   if (program_member (rule, "of_map") || !run->parts)
     return;
   if (!part)
-    program_complain (run->check, rule, "there is no part of that name");
+    ls_json_complain (run->check, rule, "there is no part of that name");
   else if (g_hash_table_lookup (run->parts, name) == NULL) {
     g_hash_table_insert (run->parts, part->string, part->string);
     program_check_rules (run, part);
@@ -805,7 +805,7 @@ check_member (ProgramRun *run, const cJSON *node, As as)
        is_text = !is_list && !is_object && as != AS_VALUE;
   if ((is_list && !cJSON_IsArray (node)) || (is_object && !cJSON_IsObject (node))
       || (is_text && !cJSON_IsString (node)))
-    program_complain (run->check, node, "expected %s",
+    ls_json_complain (run->check, node, "expected %s",
                       is_list         ? "a list"
                           : is_object ? "an object"
                                       : "a text");
@@ -818,7 +818,7 @@ check_member (ProgramRun *run, const cJSON *node, As as)
   else if (as == AS_KEY) {
     if (!ls_field_find (ls_strategy_fields, node->valuestring)
         && !ls_field_find_value (ls_model_fields, node->valuestring))
-      program_complain (run->check, node, "there is no such key of a strategy or a model");
+      ls_json_complain (run->check, node, "there is no such key of a strategy or a model");
   } else if (as == AS_TABLE || as == AS_READER || as == AS_MAP)
     check_name (run, node, as);
   else if (as == AS_LET)
@@ -862,11 +862,11 @@ check_action (ProgramRun *run, const cJSON *rule, guint action)
   const ProgramMap *map = run->map;
   guint maps = actions[action].maps;
   if (!(maps & OF_ALL) && !program_section (map, "unwraps") != !(maps & OF_WRAPPERS))
-    program_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
+    ls_json_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
   if (maps & OF_OTHER && !map->is_dialect && !map->has_beside)
-    program_complain (run->check, rule, "its options become those of no other program");
+    ls_json_complain (run->check, rule, "its options become those of no other program");
   if (maps & OF_FILES && program_section (map, "around"))
-    program_complain (run->check, rule, "what is around a Trainer has no such rules");
+    ls_json_complain (run->check, rule, "what is around a Trainer has no such rules");
 }
 
 static void
@@ -876,7 +876,7 @@ check_rule (ProgramRun *run, const cJSON *rule)
   const cJSON *what = NULL, *one;
   guint action = action_of (rule, &what);
   if (!what) {
-    program_complain (run->check, rule,
+    ls_json_complain (run->check, rule,
                       "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
     return;
   }
@@ -890,7 +890,7 @@ check_rule (ProgramRun *run, const cJSON *rule)
     bool is_free = *mark == '?';
     *mark = '\0';
     if (!is_free && !cJSON_GetObjectItemCaseSensitive (rule, *member))
-      program_complain (run->check, rule, "missing key \"%s\"", *member);
+      ls_json_complain (run->check, rule, "missing key \"%s\"", *member);
   }
   if (actions[action].act == program_run_part)
     check_part (run, rule, program_member (rule, "part"));
@@ -901,7 +901,7 @@ check_rule (ProgramRun *run, const cJSON *rule)
     if (as >= 0)
       check_member (run, one, (As) as);
     else if (!g_str_has_prefix (one->string, "x-"))
-      program_complain (run->check, one, "\"%s\" has no such key \"%s\"", actions[action].key, one->string);
+      ls_json_complain (run->check, one, "\"%s\" has no such key \"%s\"", actions[action].key, one->string);
   }
 }
 
@@ -913,5 +913,5 @@ program_check_rules (ProgramRun *run, const cJSON *rules)
     if (cJSON_IsObject (rule))
       check_rule (run, rule);
     else
-      program_complain (run->check, rule, "expected an object");
+      ls_json_complain (run->check, rule, "expected an object");
 }
