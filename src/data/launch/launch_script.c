@@ -285,8 +285,8 @@ row_of (const LsShellCommand *c, guint *ret_n)
   const char *first = *c->words[0] == '#' ? c->words[0] : ls_shell_base_of (c->words[0]);
   const cJSON *row;
   cJSON_ArrayForEach (row, starter_rows ("lines")) {
-    g_auto (GStrv) words = program_words (program_member (row, "words"), " ");
-    const char *until = program_member (row, "until");
+    g_auto (GStrv) words = program_words (ls_json_text (row, "words"), " ");
+    const char *until = ls_json_text (row, "until");
     guint i = 0;
     while (words[i] && i < c->n && g_pattern_match_simple (words[i], i == 0 ? first : c->words[i]))
       i++;
@@ -336,7 +336,7 @@ read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, LsImpor
   launch_words_add (w, words, n);
   launch_words_add_value (w, "line", line);
   launch_words_add_words (w, batch);
-  program_doors->run_map ("starters", program_member (row, "part"), (ProgramRun) { NULL }, &job);
+  program_doors->run_map ("starters", ls_json_text (row, "part"), (ProgramRun) { NULL }, &job);
   take_added (w, batch, shell);
   const char *said = launch_words_text (w, "export"), *value;
   bool exports = said && cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (row, "exports"));

@@ -28,18 +28,18 @@ is_of (const cJSON *around, Way way, const char *script, const LaunchWords *word
 {
   if (!around)
     return false;
-  const char *begin = program_member (around, "commands_of");
+  const char *begin = ls_json_text (around, "commands_of");
   if (way == BY_MARKS)
-    return launch_words_has_any (words, program_member (around, "marks"));
+    return launch_words_has_any (words, ls_json_text (around, "marks"));
   if (!begin || !script)
     return false;
   /* "swift sft" among "swift sft swift pt" */
-  const char *commands = program_member (around, "commands");
+  const char *commands = ls_json_text (around, "commands");
   g_autofree char *all = g_strdup_printf (" %s ", commands ? commands : ""),
                   *one = g_strdup_printf (" %s ", script);
   return way == BY_BEGIN ? g_str_has_prefix (script, begin)
                          : strstr (all, one)
-          && (strchr (script, ' ') || !launch_words_has_any (words, program_member (around, "lacks")));
+          && (strchr (script, ' ') || !launch_words_has_any (words, ls_json_text (around, "lacks")));
 }
 
 /* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. Options that it alone has
@@ -123,9 +123,9 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
   cJSON_AddStringToObject (told, "alone", "script");
   cJSON_AddStringToObject (told, "around", d ? d->program : NULL);
   cJSON_AddStringToObject (told, "front", words->options->len > 0 ? "1" : NULL);
-  cJSON_AddStringToObject (told, "software", program_member (around, "release"));
-  cJSON_AddStringToObject (told, "why", program_member (around, "pins"));
-  cJSON_AddStringToObject (told, "old", launch_words_first (said, program_member (around, "old")));
+  cJSON_AddStringToObject (told, "software", ls_json_text (around, "release"));
+  cJSON_AddStringToObject (told, "why", ls_json_text (around, "pins"));
+  cJSON_AddStringToObject (told, "old", launch_words_first (said, ls_json_text (around, "old")));
   g_autoptr (LaunchWords) theirs = launch_words_new ();
   const ProgramRun with = { .told = told, .around = d, .files = files, .diags = diags },
                    translated = { .told = told, .says = theirs, .diags = diags };

@@ -472,12 +472,6 @@ program_fill (ProgramRun *run, const char *text)
 
 /* --- members of rules --------------------------------------------------------------------------------- */
 
-const char *
-program_member (const cJSON *rule, const char *key)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, key));
-}
-
 bool
 program_any_word (const char *words, const char *separator,
                   gboolean (*fits) (const char *text, const char *word), const char *text)
@@ -608,7 +602,7 @@ program_refuse_written (Emit *e, const char *knob, const char *why)
 void
 program_lack (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *why = program_fill (run, program_member (a->rule, "says"));
+  g_autofree char *why = program_fill (run, ls_json_text (a->rule, "says"));
   if (run->emit)
     program_refuse_written (run->emit, program_act_text (run, a), why);
 }

@@ -252,7 +252,7 @@ PROGRAM_TEXT (f_called, run->job->import->made.program)
 PROGRAM_TEXT (f_pair, run->script ? program_pair (run->script, a->word) : NULL)
 
 /* What code that reads the file says of it; none: nothing. */
-PROGRAM_TEXT (f_told, program_member (run->told, a->word))
+PROGRAM_TEXT (f_told, ls_json_text (run->told, a->word))
 
 /* GPUs that the command is started on; 0: not known. */
 PROGRAM_NUMBER (f_gpus, (double) run->job->gpus)
@@ -341,8 +341,8 @@ PROGRAM_NUMBER (f_uses_model, a->value.text != NULL && launch_uses_model (a->val
 
 /* A text in a table of the map. */
 PROGRAM_TEXT (f_entry,
-              program_member (yaml_config_find (program_section (run->map, "tables"), a[0].word),
-                              a[1].value.text))
+              ls_json_text (yaml_config_find (program_section (run->map, "tables"), a[0].word),
+                            a[1].value.text))
 
 /* --- the file ------------------------------------------------------------------------------------------ */
 

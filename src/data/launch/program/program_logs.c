@@ -206,9 +206,9 @@ typedef struct {
 static bool
 read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNTS])
 {
-  const char *lacks = program_member (kind, "lacks");
+  const char *lacks = ls_json_text (kind, "lacks");
   const cJSON *one;
-  if (!program_has_marks (line, n, program_member (kind, "has"))
+  if (!program_has_marks (line, n, ls_json_text (kind, "has"))
       || (lacks && program_has_marks (line, n, lacks)))
     return false;
   cJSON_ArrayForEach (one, kind) {
@@ -266,7 +266,7 @@ find_log (const char *text, Log *ret_log)
       *ret_log = (Log) { program_doors->map_get (a->map), node };
       cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (node, "lines"))
         may_be = may_be || strchr (text, '\033')
-            || program_has_marks (text, strlen (text), program_member (kind, "has"));
+            || program_has_marks (text, strlen (text), ls_json_text (kind, "has"));
 
       if (may_be)
         read_lines (ret_log, text, is_first, &is_its);
@@ -280,7 +280,7 @@ const char *
 import_log_what (const ImportFile *file)
 {
   Log log;
-  return find_log (file->text, &log) ? program_member (log.node, "what") : NULL;
+  return find_log (file->text, &log) ? ls_json_text (log.node, "what") : NULL;
 }
 
 bool
@@ -330,7 +330,7 @@ add_pairs (const cJSON *options, const char *line, LaunchWords *words)
     return;
   g_auto (GStrv) names = g_strsplit (parts[1], ", ", -1), values = g_strsplit (parts[3], ", ", -1);
   for (guint i = 0; names[i] && i < g_strv_length (values); i++) {
-    const char *option = program_member (options, g_strstrip (g_strdelimit (names[i], "'", ' ')));
+    const char *option = ls_json_text (options, g_strstrip (g_strdelimit (names[i], "'", ' ')));
     if (option && g_ascii_strtoull (values[i], NULL, 10) > 0)
       launch_words_add_value (words, option, values[i]);
   }
@@ -395,7 +395,7 @@ program_log_options (ProgramRun *run, LaunchWords *words)
   for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
     end = line_end (p);
     cJSON_ArrayForEach (kind, reads_node (run->file, "lines")) {
-      if (!program_has_marks (p, (gsize) (end - p), program_member (kind, "has")))
+      if (!program_has_marks (p, (gsize) (end - p), ls_json_text (kind, "has")))
         continue;
       g_autofree char *line = g_strndup (p, (gsize) (end - p));
       add_said (kind, line, words);
@@ -564,8 +564,8 @@ import_measure_log (const char *coloured, LsImport *import)
     import_infer (import, "the time of a step follows from its %s", m.needs);
   measure (steps, import);
   cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log.node, "lines")) {
-    const char *says = program_member (kind, "says");
-    const char *has = program_member (kind, "has");
+    const char *says = ls_json_text (kind, "says");
+    const char *has = ls_json_text (kind, "has");
     if (says && program_has_marks (text, strlen (text), has))
       import_infer (import, "%s", says);
   }
@@ -583,6 +583,6 @@ import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   import->made.program = log.map->program;
   import_measure_log (file->text, import);
   import_unknown (import, "the model: %s names none here; the files of its job may stand in front of it",
-                  program_member (log.node, "what"));
+                  ls_json_text (log.node, "what"));
   return true;
 }

@@ -52,16 +52,10 @@ typedef struct {
   GPtrArray *kept;
 } Reading;
 
-static const cJSON *
-member (const cJSON *object, const char *key)
-{
-  return cJSON_GetObjectItemCaseSensitive (object, key);
-}
-
 static bool
 is_true (const cJSON *object, const char *key)
 {
-  return cJSON_IsTrue (member (object, key));
+  return cJSON_IsTrue (ls_json_at (object, key));
 }
 
 static void
@@ -104,24 +98,24 @@ static const struct {
 static void
 add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
 {
-  const cJSON *all = member (group, "words"), *one;
+  const cJSON *all = ls_json_at (group, "words"), *one;
   OptionWord *words = all ? g_new0 (OptionWord, cJSON_GetArraySize (all) + 1) : NULL;
   g_ptr_array_add (x->kept, words);
   row.words = words;
   cJSON_ArrayForEach (one, all)
     *words++ = (OptionWord) { one->string, cJSON_GetStringValue (one) };
 
-  row.on = program_member (group, "on");
-  row.off = program_member (group, "off");
-  row.otherwise = program_member (group, "otherwise");
-  row.none = program_member (group, "none");
-  row.with = program_member (group, "with");
+  row.on = ls_json_text (group, "on");
+  row.off = ls_json_text (group, "off");
+  row.otherwise = ls_json_text (group, "otherwise");
+  row.none = ls_json_text (group, "none");
+  row.with = ls_json_text (group, "with");
   row.is_count = is_true (group, "count");
 
-  row.write = program_member (group, "write");
-  row.only = program_member (group, "when");
+  row.write = ls_json_text (group, "write");
+  row.only = ls_json_text (group, "when");
   row.joins = is_true (group, "joins");
-  row.remark = program_member (group, "remark");
+  row.remark = ls_json_text (group, "remark");
   add_row (x, option, row);
 }
 
@@ -129,18 +123,18 @@ add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
 static void
 add_group (Reading *x, const cJSON *group)
 {
-  const char *option = program_member (group, "option");
-  const cJSON *decides = member (group, "decides"), *node = NULL, *one;
+  const char *option = ls_json_text (group, "option");
+  const cJSON *decides = ls_json_at (group, "decides"), *node = NULL, *one;
   guint i = 0;
-  while (i < G_N_ELEMENTS (groups) && !(node = member (group, groups[i].name)))
+  while (i < G_N_ELEMENTS (groups) && !(node = ls_json_at (group, groups[i].name)))
     i++;
   bool is_of_other = node && groups[i].is_of_other, is_unasked = node && groups[i].is_unasked;
-  OptionRow row = { .kind = node ? groups[i].kind : OPTION_RULE, .until = program_member (group, "until") };
+  OptionRow row = { .kind = node ? groups[i].kind : OPTION_RULE, .until = ls_json_text (group, "until") };
   bool is_key = row.kind == OPTION_MODEL || row.kind == OPTION_STRATEGY;
   row.key = option && is_key   ? key_of (x, node, row.kind)
       : !option && is_of_other ? "*"
       : decides                ? key_of (x, decides, OPTION_STRATEGY)
-                               : program_member (group, "alike");
+                               : ls_json_text (group, "alike");
   g_auto (GStrv) names = program_words (cJSON_GetStringValue (node), " ");
   row.remark = is_unasked ? UNASKED : NULL;
   x->map->is_dialect |= !option && is_of_other;
@@ -236,7 +230,7 @@ check_file (Reading *x, const cJSON *of)
     check_reads_key (x, one);
 
   for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
-    check_expression (x, member (of, expressions[i]));
+    check_expression (x, ls_json_at (of, expressions[i]));
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     cJSON_ArrayForEach (one, lists[i]) {
       if (!cJSON_IsString (one) && !(i == 1 && cJSON_IsTrue (one)))
@@ -247,7 +241,7 @@ check_file (Reading *x, const cJSON *of)
     if (!ls_json_text (one, "has"))
       ls_json_complain (&x->check, one, "expected \"has\", texts that such a line has");
 
-  cJSON_ArrayForEach (one, member (of, "sets"))
+  cJSON_ArrayForEach (one, ls_json_at (of, "sets"))
     if (!cJSON_IsString (one))
       ls_json_complain (&x->check, one, "expected a path");
 }
@@ -258,7 +252,7 @@ first_rule (const cJSON *rules, const char *key)
 {
   const cJSON *rule, *first = NULL;
   cJSON_ArrayForEach (rule, rules)
-    first = first ? first : member (rule, key);
+    first = first ? first : ls_json_at (rule, key);
 
   return first;
 }
@@ -268,10 +262,11 @@ first_rule (const cJSON *rules, const char *key)
 static const OptionTable *
 options_of_reader (const ProgramMap *map)
 {
-  const cJSON *reader = first_rule (member (map->root, "rules"), map->has_beside ? "beside" : "translate");
+  const cJSON *reader
+      = first_rule (ls_json_at (map->root, "rules"), map->has_beside ? "beside" : "translate");
   for (const cJSON *of = cJSON_GetArrayItem (program_section (map, "reads"), 0); of && !reader; of = of->next)
-    reader = first_rule (member (of, "rules"), "translate");
-  return program_table_find (member (map->root, "around") ? "trainer" : cJSON_GetStringValue (reader));
+    reader = first_rule (ls_json_at (of, "rules"), "translate");
+  return program_table_find (ls_json_at (map->root, "around") ? "trainer" : cJSON_GetStringValue (reader));
 }
 
 static void
@@ -308,15 +303,15 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 static void
 check_writes (Reading *x)
 {
-  const cJSON *writes = member (x->map->root, "writes"), *one;
+  const cJSON *writes = ls_json_at (x->map->root, "writes"), *one;
   ProgramRun run = { .map = x->map, .check = &x->check };
-  cJSON_ArrayForEach (one, member (writes, "let")) {
+  cJSON_ArrayForEach (one, ls_json_at (writes, "let")) {
     if (cJSON_IsString (one))
       program_check_text (&run, one, false);
     program_let (&run, one->string, program_none ());
   }
-  program_check_rules (&run, member (writes, "finds"));
-  program_check_rules (&run, member (writes, "rules"));
+  program_check_rules (&run, ls_json_at (writes, "finds"));
+  program_check_rules (&run, ls_json_at (writes, "rules"));
   for (guint i = 0; writes && i < 2 * x->map->table.n; i++) {
     const OptionRow *row = &x->map->table.rows[i / 2];
     const char *expression = i % 2 == 0 ? row->write : row->only;
@@ -332,16 +327,16 @@ check_writes (Reading *x)
 static void
 check_unwraps (Reading *x, ProgramRun *run)
 {
-  const cJSON *wrap = member (x->map->root, "unwraps");
+  const cJSON *wrap = ls_json_at (x->map->root, "unwraps");
   if (!wrap)
     return;
   if (!ls_json_text (wrap, "when"))
     ls_json_complain (&x->check, wrap,
                       "expected \"when\", what holds of the text of such a file, and \"rules\"");
-  check_expression (x, member (wrap, "when"));
-  check_expression (x, member (wrap, "fits"));
+  check_expression (x, ls_json_at (wrap, "when"));
+  check_expression (x, ls_json_at (wrap, "fits"));
   program_let (run, "wrong", program_none ());
-  program_check_rules (run, member (wrap, "rules"));
+  program_check_rules (run, ls_json_at (wrap, "rules"));
 }
 
 /* Options and rules of a map, or of its arguments. theirs: the options that its own become; NULL: those of
@@ -350,8 +345,8 @@ static void
 read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
 {
   ProgramMap *map = x->map;
-  const cJSON *one, *options = member (node, "options"), *rules = member (node, "rules"),
-                    *reads = member (node, "reads");
+  const cJSON *one, *options = ls_json_at (node, "options"), *rules = ls_json_at (node, "rules"),
+                    *reads = ls_json_at (node, "reads");
   g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                          parts = g_hash_table_new (g_str_hash, g_str_equal);
   map->root = node;
@@ -363,7 +358,7 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
-  cJSON_ArrayForEach (one, member (node, "releases"))
+  cJSON_ArrayForEach (one, ls_json_at (node, "releases"))
     check_release (x, one);
 
   if (reads && !reads->child)
@@ -380,11 +375,11 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   check_unwraps (x, &run);
   check_writes (x);
   cJSON_ArrayForEach (one, reads) {
-    program_check_rules (&run, member (one, "rules"));
-    program_check_rules (&run, member (one, "shapes"));
+    program_check_rules (&run, ls_json_at (one, "rules"));
+    program_check_rules (&run, ls_json_at (one, "shapes"));
   }
   program_check_rules (&run, rules);
-  cJSON_ArrayForEach (one, member (node, "parts")) {
+  cJSON_ArrayForEach (one, ls_json_at (node, "parts")) {
     g_clear_pointer (&run.lets, g_hash_table_unref);
     if (!g_hash_table_contains (parts, one->string))
       program_check_rules (&run, one);
@@ -425,9 +420,9 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   if (!has_some)
     ls_json_complain (&x.check, root,
                       "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");
-  program_check_logs (&x.check, member (root, "logs"));
+  program_check_logs (&x.check, ls_json_at (root, "logs"));
   read_lists (&x, root, NULL);
-  read_arguments (&x, member (root, "arguments"));
+  read_arguments (&x, ls_json_at (root, "arguments"));
   return x.check.n_wrong == 0 ? g_steal_pointer (&map) : NULL;
 }
 

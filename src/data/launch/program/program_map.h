@@ -188,8 +188,6 @@ bool program_names_option (const ProgramRun *run, const char *word);
 
 /* "each" is a text. */
 void program_set_each (ProgramRun *run, const char *text);
-/* A text of a rule; NULL: it has none. */
-const char *program_member (const cJSON *rule, const char *key);
 /* An expression, or a number or a truth value as JSON has it; NULL: 0. */
 ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
 /* The same of a member of a rule; as a whole number, or whether it is true. */

@@ -67,7 +67,7 @@ program_say_option (ProgramRun *run, ProgramAct *a)
 void
 program_tell_default (ProgramRun *run, ProgramAct *a)
 {
-  const char *why = program_member (a->rule, "why");
+  const char *why = ls_json_text (a->rule, "why");
   import_infer (run->job->import, "%s %s: %s%s", a->name, program_act_text (run, a),
                 why ? why : "the default of ", why ? "" : run->map->program);
 }
@@ -82,7 +82,7 @@ program_assume (ProgramRun *run, ProgramAct *a)
   LaunchWords *words = strcmp (a->action, "assumes") == 0 ? run->words : run->says;
   bool is_default = strcmp (a->action, "say_default") == 0,
        is_there = is_default ? launch_words_has_any (words, a->name)
-          || launch_words_has_any (run->job->words, program_member (a->rule, "unless"))
+          || launch_words_has_any (run->job->words, ls_json_text (a->rule, "unless"))
                              : launch_words_find (words, a->name) != NULL;
   if (is_there)
     return;
@@ -137,7 +137,7 @@ take_deepspeed (ProgramRun *run, const char *text, gsize n, const char *path, Ls
 void
 program_deepspeed (ProgramRun *run, ProgramAct *a)
 {
-  const char *at = program_member (a->rule, "at"), *name = program_act_value (run, a)->text;
+  const char *at = ls_json_text (a->rule, "at"), *name = program_act_value (run, a)->text;
   const cJSON *inside = at && run->tree ? yaml_config_find (run->tree, at) : NULL;
   gsize n;
   g_autofree char *own = cJSON_IsObject (inside) ? cJSON_PrintUnformatted (inside) : NULL,
@@ -165,7 +165,7 @@ program_beside (ProgramRun *run, ProgramAct *a)
     take_deepspeed (run, text, n, name.text, none);
   else if (text)
     run->is_refused |= !take_deepspeed (run, text, n, name.text, run->diags);
-  program_let (run, program_member (a->rule, "gives"), program_number (run->deepspeed != NULL));
+  program_let (run, ls_json_text (a->rule, "gives"), program_number (run->deepspeed != NULL));
   run->says = run->deepspeed ? g_steal_pointer (&run->deepspeed) : launch_words_new ();
   run->other = (LaunchJob) { .import = run->job->import,
                              .words = run->says,
@@ -233,8 +233,8 @@ program_run_map (const char *name, const char *part, ProgramRun run, LaunchJob *
 void
 program_run_part (ProgramRun *run, ProgramAct *a)
 {
-  const char *of = program_member (a->rule, "of_map"), *part = a->what->valuestring,
-             *but = program_member (a->rule, "but");
+  const char *of = ls_json_text (a->rule, "of_map"), *part = a->what->valuestring,
+             *but = ls_json_text (a->rule, "but");
   bool is_own = cJSON_HasObjectItem (a->rule, "own");
   g_autoptr (cJSON) told = program_told_of (run, a->rule);
   const ProgramRun with = { .told = told, .emit = run->emit, .files = run->files, .diags = run->diags };
@@ -320,7 +320,7 @@ program_take_arguments (ProgramRun *run, ProgramAct *a)
   LaunchJob *job = run->job;
   const LaunchWords *own = job->words;
   g_autofree char *option = program_option (run->map, a->what->valuestring);
-  g_auto (GStrv) lifts = g_strsplit (program_member (a->rule, "lifts"), " ", -1);
+  g_auto (GStrv) lifts = g_strsplit (ls_json_text (a->rule, "lifts"), " ", -1);
   cJSON *tree = launch_words_find (own, option)
       ? yaml_config_of_name (run->files, launch_words_text (own, option), job->import, run->diags)
       : cJSON_CreateObject ();
@@ -333,7 +333,7 @@ program_take_arguments (ProgramRun *run, ProgramAct *a)
   for (guint i = 0; i < own->options->len; i++) {
     const LaunchOption *o = own->options->pdata[i];
     program_set_each (run, o->written);
-    g_autofree char *text = program_fill (run, program_member (a->rule, "says"));
+    g_autofree char *text = program_fill (run, ls_json_text (a->rule, "says"));
     if (!o->is_default && !option_fits (option, o->name))
       import_unknown (job->import, "%s", text);
   }
@@ -422,7 +422,7 @@ program_take_golden (ProgramRun *run, ProgramAct *a)
     const ImportFile *file = &run->files->files[i];
     g_autoptr (cJSON) root = cJSON_ParseWithLength (file->text, file->n);
     g_autoptr (GArray) times = values_of (root, a->what->valuestring),
-                       bytes = values_of (root, program_member (a->rule, "bytes"));
+                       bytes = values_of (root, ls_json_text (a->rule, "bytes"));
     import_use_file (file);
     if (!cJSON_HasObjectItem (root, a->what->valuestring)) {
       ls_file_diag (run->diags, LS_ERROR_INPUT, file->path, NULL,

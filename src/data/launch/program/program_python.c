@@ -440,7 +440,7 @@ value_at (ProgramRun *run, const char *text, gsize n, const char *path, const ch
 {
   g_autoptr (cJSON) value = value_of (run, text, n, path, name);
   const char *made_by = *at ? NULL : reads_text (run->file, "made_by");
-  const char *made = program_member (value, "()"), *last = made ? made : "something that is not followed";
+  const char *made = ls_json_text (value, "()"), *last = made ? made : "something that is not followed";
   last = strrchr (last, '.') ? strrchr (last, '.') + 1 : last;
   g_auto (GStrv) classes = program_words (made_by, " ");
   if (value && made_by && !g_strv_contains ((const char *const *) classes, last)) {
@@ -537,7 +537,7 @@ program_python (ProgramRun *run, ProgramAct *a)
   gsize n = 0;
   g_autofree char *text = path ? launch_file_of (run->files, path, &n) : NULL;
   g_autoptr (cJSON) tree = text
-      ? value_at (run, text, n, path, program_member (a->rule, "name"), program_member (a->rule, "to"))
+      ? value_at (run, text, n, path, ls_json_text (a->rule, "name"), ls_json_text (a->rule, "to"))
       : NULL;
   if (!text)
     launch_refuse_config (path, run->job->import, run->diags);
@@ -610,8 +610,8 @@ program_lay_files (ProgramRun *run, ProgramAct *a)
     run->is_refused |= !yaml_config_add ((cJSON *) run->tree, &files->files[i], run->job->import, run->diags);
   if (n > 1)
     return;
-  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, program_member (a->rule, "hint"),
-               "%s", program_act_text (run, a));
+  ls_file_diag (run->diags, LS_ERROR_INPUT, run->path, ls_json_text (a->rule, "hint"), "%s",
+                program_act_text (run, a));
   run->is_refused = true;
 }
 

@@ -85,7 +85,7 @@ has_rules_before (const ProgramMap *map, const cJSON *rules)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules) {
-    const char *part = program_member (rule, "of_map") ? NULL : program_member (rule, "part");
+    const char *part = ls_json_text (rule, "of_map") ? NULL : ls_json_text (rule, "part");
     if (cJSON_GetObjectItemCaseSensitive (rule, "read")
         || (part && has_rules_before (map, program_entry (map, "parts", part))))
       return true;
@@ -658,7 +658,7 @@ add_named (ProgramRun *run, cJSON *tree, const char *word)
   for (guint i = 1; i < run->files->n; i++)
     if (g_str_has_suffix (run->files->files[i].path, name))
       return yaml_config_add (tree, &run->files->files[i], import, run->diags);
-  const char *option = program_member (reads_node (run->file, "ships"), name);
+  const char *option = ls_json_text (reads_node (run->file, "ships"), name);
   if (option)
     yaml_config_set (tree, option, name);
   else

@@ -59,12 +59,12 @@ find_profile (const cJSON *releases, guint first, guint last)
 {
   const cJSON *r = cJSON_GetArrayItem (releases, (int) last);
   for (const cJSON *at = r; last >= first; at = at->prev) {
-    if (program_member (at, "software"))
+    if (ls_json_text (at, "software"))
       return at;
     if (last-- == 0)
       break;
   }
-  while (r->next && !program_member (r, "software"))
+  while (r->next && !ls_json_text (r, "software"))
     r = r->next;
   return r;
 }
@@ -80,7 +80,7 @@ year_of (const cJSON *release)
 static char *
 dated (const cJSON *release)
 {
-  const char *name = program_member (release, "name");
+  const char *name = ls_json_text (release, "name");
   g_autofree char *year = g_strdup_printf ("%u", year_of (release));
   return strstr (name, year) ? g_strdup (name) : g_strdup_printf ("%s of %s", name, year);
 }
@@ -91,12 +91,12 @@ tell_range (LaunchJob *job, const cJSON *releases, const ReleaseRange *range, co
 {
   const cJSON *first = cJSON_GetArrayItem (releases, (int) range->first),
               *last = cJSON_GetArrayItem (releases, (int) range->last);
-  const char *software = program_member (taken, "software");
+  const char *software = ls_json_text (taken, "software");
   LsImport *import = job->import;
   if (range->first > range->last) {
     import_infer (import, "software %s: no release of %s has both %s (%s on) and %s (up to %s)", software,
-                  import->made.program, range->first_word, program_member (first, "name"), range->last_word,
-                  program_member (last, "name"));
+                  import->made.program, range->first_word, ls_json_text (first, "name"), range->last_word,
+                  ls_json_text (last, "name"));
     return;
   }
   g_autofree char *from = dated (first), *to = dated (last);
@@ -112,7 +112,7 @@ tell_range (LaunchJob *job, const cJSON *releases, const ReleaseRange *range, co
     g_string_append_printf (said, " (%s)", range->last_word);
   import_infer (import, "software %s: %s%s%s", software, said->str,
                 taken == last ? "" : "; the nearest that is known is ",
-                taken == last ? "" : program_member (taken, "name"));
+                taken == last ? "" : ls_json_text (taken, "name"));
   g_string_free (said, TRUE);
 }
 
@@ -128,7 +128,7 @@ take_release (ProgramRun *run, ProgramAct *a)
   if (releases) {
     ReleaseRange range = range_of (job);
     const cJSON *taken = find_profile (releases, MIN (range.first, range.last), range.last);
-    import_set_software (job->import, program_member (taken, "software"));
+    import_set_software (job->import, ls_json_text (taken, "software"));
     tell_range (job, releases, &range, taken);
     return;
   }
@@ -163,7 +163,7 @@ look_up (ProgramRun *run, ProgramAct *a)
 {
   g_auto (ProgramValue) of = program_value_at (run, a->rule, "of");
   const cJSON *node = of.text ? cJSON_GetObjectItemCaseSensitive (a->what, of.text) : NULL;
-  program_let (run, program_member (a->rule, "gives"), node ? program_value_of (run, node) : program_none ());
+  program_let (run, ls_json_text (a->rule, "gives"), node ? program_value_of (run, node) : program_none ());
 }
 
 /* { "list": expression, "of": n, "gives": name }: its values for each `index` below n, between commas. */
@@ -178,7 +178,7 @@ make_list (ProgramRun *run, ProgramAct *a)
     g_autofree char *text = program_value_text (&v);
     g_string_append_printf (list, "%s%s", i > 0 ? "," : "", text);
   }
-  program_let (run, program_member (a->rule, "gives"), program_taken (g_string_free (list, FALSE)));
+  program_let (run, ls_json_text (a->rule, "gives"), program_taken (g_string_free (list, FALSE)));
 }
 
 /* What says it: "by"; else of a number of the model its key, of all else a rule of the program. A value that
@@ -187,7 +187,7 @@ static void
 set_key (ProgramRun *run, ProgramAct *a)
 {
   bool is_model = strcmp (a->action, "model") == 0;
-  const char *by = program_member (a->rule, "by"), *text = program_act_text (run, a);
+  const char *by = ls_json_text (a->rule, "by"), *text = program_act_text (run, a);
   g_autofree char *option = by ? program_fill (run, by) : NULL;
   const char *who = option ? option : is_model && !a->value.text ? a->name : "--";
   if (!program_value_is_none (&a->value))
@@ -237,7 +237,7 @@ tell (ProgramRun *run, ProgramAct *a)
 static void
 leave_open (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *text = program_fill (run, program_member (a->rule, "says"));
+  g_autofree char *text = program_fill (run, ls_json_text (a->rule, "says"));
   import_open (run->job->import, program_act_text (run, a), "%s", text);
 }
 
@@ -248,10 +248,9 @@ expect (ProgramRun *run, ProgramAct *a)
 {
   const char *name = program_act_text (run, a), *text = option_text (run->job, name);
   g_autofree char *small = text ? g_ascii_strdown (text, -1) : NULL,
-                  *known = g_ascii_strdown (program_member (a->rule, "words"), -1);
+                  *known = g_ascii_strdown (ls_json_text (a->rule, "words"), -1);
   if (small && !ls_is_one_of (small, known))
-    import_unknown (run->job->import, "%s %s: assumed to be %s", name, text,
-                    program_member (a->rule, "taken"));
+    import_unknown (run->job->import, "%s %s: assumed to be %s", name, text, ls_json_text (a->rule, "taken"));
 }
 
 /* What rows of the model, or of the strategy, say `otherwise`. */
@@ -281,7 +280,7 @@ set_optimizer (ProgramRun *run, ProgramAct *a)
 {
   g_auto (ProgramValue) momentum = program_value_at (run, a->rule, "momentum");
   const ProgramMap *map = program_doors->map_get ("optimizers");
-  const char *theirs = program_act_value (run, a)->text, *by = program_member (a->rule, "by"),
+  const char *theirs = program_act_value (run, a)->text, *by = ls_json_text (a->rule, "by"),
              *ours = !theirs                    ? NULL
       : g_ascii_strcasecmp (theirs, "sgd") == 0 ? (momentum.number > 0 ? "sgd-momentum" : "sgd")
       : map ? cJSON_GetStringValue (cJSON_GetObjectItem (program_section (map, "tables"), theirs))
@@ -339,7 +338,7 @@ set_batch (ProgramRun *run, ProgramAct *a)
 static void
 note_word (ProgramRun *run, ProgramAct *a)
 {
-  import_note_word (run->job->import, program_act_text (run, a), program_member (a->rule, "decides"));
+  import_note_word (run->job->import, program_act_text (run, a), ls_json_text (a->rule, "decides"));
 }
 
 static void
@@ -381,7 +380,7 @@ static void
 refuse (ProgramRun *run, ProgramAct *a)
 {
   bool is_lacking = strcmp (a->action, "lacking") == 0;
-  const char *said = program_member (a->rule, "hint");
+  const char *said = ls_json_text (a->rule, "hint");
   g_autofree char *hint = said ? program_fill (run, said) : NULL;
   ls_file_diag (run->diags, is_lacking ? LS_ERROR_INPUT : LS_ERROR_UNSUPPORTED, run->path, hint, "%s",
                 program_act_text (run, a));
@@ -638,7 +637,7 @@ act (ProgramRun *run, const cJSON *rule, bool is_its)
 static bool
 holds (ProgramRun *run, const cJSON *rule)
 {
-  const char *when = program_member (rule, "when");
+  const char *when = ls_json_text (rule, "when");
   return !when || program_holds (run, when);
 }
 
@@ -706,9 +705,9 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules) {
-    const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
-               *words = program_member (rule, "each_of"), *members = program_member (rule, "each_at"),
-               *inside = program_member (rule, "inside"), *json = program_member (rule, "in_json");
+    const char *each = ls_json_text (rule, "each"), *options = ls_json_text (rule, "for"),
+               *words = ls_json_text (rule, "each_of"), *members = ls_json_text (rule, "each_at"),
+               *inside = ls_json_text (rule, "inside"), *json = ls_json_text (rule, "in_json");
     g_auto (ProgramValue) text = json ? program_eval (run, json) : program_none ();
     g_autoptr (cJSON) tree = text.text ? cJSON_Parse (text.text) : NULL;
     const cJSON *node = json ? tree
@@ -787,7 +786,7 @@ static void
 check_part (ProgramRun *run, const cJSON *rule, const char *name)
 {
   const cJSON *part = program_entry (run->map, "parts", name);
-  if (program_member (rule, "of_map") || !run->parts)
+  if (ls_json_text (rule, "of_map") || !run->parts)
     return;
   if (!part)
     ls_json_complain (run->check, rule, "there is no part of that name");
@@ -845,9 +844,9 @@ as_of (const char *members, const char *key)
 static void
 check_loop (ProgramRun *run, const cJSON *rule)
 {
-  const char *each = program_member (rule, "each"), *options = program_member (rule, "for");
+  const char *each = ls_json_text (rule, "each"), *options = ls_json_text (rule, "for");
   g_auto (GStrv) names = program_words (options, " ");
-  if (each || options || program_member (rule, "each_of") || program_member (rule, "each_at"))
+  if (each || options || ls_json_text (rule, "each_of") || ls_json_text (rule, "each_at"))
     name_value (run, "each");
   if (each)
     g_hash_table_add (run->named, g_strdup (each));
@@ -893,7 +892,7 @@ check_rule (ProgramRun *run, const cJSON *rule)
       ls_json_complain (run->check, rule, "missing key \"%s\"", *member);
   }
   if (actions[action].act == program_run_part)
-    check_part (run, rule, program_member (rule, "part"));
+    check_part (run, rule, ls_json_text (rule, "part"));
   cJSON_ArrayForEach (one, rule) {
     gint as = strcmp (one->string, actions[action].key) == 0
         ? (gint) actions[action].as

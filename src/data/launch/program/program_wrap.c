@@ -227,7 +227,7 @@ program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList 
   const ProgramMap *map = program_doors->map_get (name);
   const cJSON *wrap = program_section (map, "unwraps");
   ProgramRun run = { .map = map, .path = file->path, .text = file->text, .diags = diags };
-  if (!wrap || strlen (file->text) != file->n || !program_holds (&run, program_member (wrap, "when"))) {
+  if (!wrap || strlen (file->text) != file->n || !program_holds (&run, ls_json_text (wrap, "when"))) {
     program_run_clear (&run);
     return true;
   }
@@ -235,7 +235,7 @@ program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList 
   cJSON *all = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (wrap, "documents"))
       ? documents_of (file, why)
       : cJSON_Duplicate (yaml_config_tree (file), true);
-  const char *fits = program_member (wrap, "fits");
+  const char *fits = ls_json_text (wrap, "fits");
   run.tree = run.root = all;
   bool ok = !all || (fits && !program_holds (&run, fits))
       || unwrap (&run, cJSON_GetObjectItemCaseSensitive (wrap, "rules"), told, why, file);
