@@ -103,16 +103,13 @@ find_models (Table *t, const LsCsv *csv, LsDiagList *diags)
   for (const char *const *key = dimension_keys; *key; key++) {
     const LsField *field = ls_field_find (ls_model_fields, *key);
     bool may_lack = t->model >= 0 || !field->required;
-    guint n = t->dimensions->len;
-    ls_csv_fields_find (csv, field, !may_lack, 0, t->dimensions, diags);
-    if (t->dimensions->len > n)
-      g_array_index (t->dimensions, LsCsvField, n).may_be_empty = may_lack;
+    ls_csv_fields_find (csv, field, may_lack ? LS_CSV_OPTIONAL : LS_CSV_REQUIRED, 0, t->dimensions, diags);
   }
-  ls_csv_fields_find_optional (csv, &moe_ffn, 0, t->architecture);
+  ls_csv_fields_find (csv, &moe_ffn, LS_CSV_OPTIONAL, 0, t->architecture, diags);
   for (const LsField *f = ls_model_fields; f->key; f++)
     if (!f->file_only && !ls_field_find (ls_strategy_fields, f->key)
         && !g_strv_contains (dimension_keys, f->key))
-      ls_csv_fields_find_optional (csv, f, 0, t->architecture);
+      ls_csv_fields_find (csv, f, LS_CSV_OPTIONAL, 0, t->architecture, diags);
 }
 
 /* --- a named model --- */
@@ -315,12 +312,13 @@ find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 {
   size_t offset = offsetof (LsCase, strategy);
   for (const char *const *key = required_keys; *key; key++)
-    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, *key), TRUE, offset, columns, diags);
+    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, *key), LS_CSV_REQUIRED, offset, columns,
+                        diags);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     bool is_models = ls_field_find (ls_model_fields, f->key) && strcmp (f->key, ATTENTION) != 0;
     if (!g_strv_contains (required_keys, f->key) && !f->file_only && !is_models
         && !ls_field_find (case_fields, f->key)) /* no other column has its name */
-      ls_csv_fields_find_optional (csv, f, offset, columns);
+      ls_csv_fields_find (csv, f, LS_CSV_OPTIONAL, offset, columns, diags);
   }
 }
 

@@ -325,11 +325,11 @@ ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_f
     return NULL;
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *f = table->fields; f->key; f++)
-    ls_csv_fields_find (csv, f, FALSE, 0, columns, diags);
+    ls_csv_fields_find (csv, f, LS_CSV_MAY_LACK, 0, columns, diags);
   double unit_s = NAN; /* of the column with the time */
   for (guint i = 0; isnan (unit_s) && i < G_N_ELEMENTS (time_columns); i++)
     if (ls_csv_column (csv, time_columns[i].field.key) >= 0) {
-      ls_csv_fields_find (csv, &time_columns[i].field, FALSE, 0, columns, diags);
+      ls_csv_fields_find (csv, &time_columns[i].field, LS_CSV_MAY_LACK, 0, columns, diags);
       unit_s = time_columns[i].unit_s;
     }
 

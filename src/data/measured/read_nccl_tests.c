@@ -41,7 +41,8 @@ ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *field = fields; field->key; field++)
-    ls_csv_fields_find (csv, field, !g_str_equal (field->key, "trust"), 0, columns, diags);
+    ls_csv_fields_find (csv, field, g_str_equal (field->key, "trust") ? LS_CSV_MAY_LACK : LS_CSV_REQUIRED, 0,
+                        columns, diags);
   if (ls_csv_n_rows (csv) == 0)
     ls_csv_header_error (csv, diags,
                          "expected a row for each measured collective below the header; got none");

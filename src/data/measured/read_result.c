@@ -53,9 +53,9 @@ find_columns (const LsCsv *csv, bool is_measured, GArray *columns, LsDiagList *d
     return false;
   }
   for (const LsField *f = row_fields; f->key; f++)
-    ls_csv_fields_find (csv, f, TRUE, 0, columns, diags);
+    ls_csv_fields_find (csv, f, LS_CSV_REQUIRED, 0, columns, diags);
   for (const LsField *f = is_measured ? measured_times : predicted_times; f->key; f++)
-    ls_csv_fields_find (csv, f, TRUE, 0, columns, diags);
+    ls_csv_fields_find (csv, f, LS_CSV_REQUIRED, 0, columns, diags);
   return ls_diag_list_n (diags) == n_before;
 }
 

@@ -329,26 +329,17 @@ what_is_there (const LsCsv *csv, const char *name)
 }
 
 void
-ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset,
-                    GArray *columns, LsDiagList *diags)
+ls_csv_fields_find (const LsCsv *csv, const LsField *field, LsCsvNeed need, size_t offset, GArray *columns,
+                    LsDiagList *diags)
 {
   int at = ls_csv_column (csv, field->key);
-  g_autofree char *got = at < 0 && is_required ? what_is_there (csv, field->key) : NULL;
+  g_autofree char *got = at < 0 && need == LS_CSV_REQUIRED ? what_is_there (csv, field->key) : NULL;
   if (got)
     ls_csv_header_error (csv, diags, "expected a column \"%s\"; got %s", field->key, got);
   if (at < 0)
     return;
-  LsCsvField column = { field, offset, (guint) at, false };
+  LsCsvField column = { field, offset, (guint) at, need == LS_CSV_OPTIONAL };
   g_array_append_val (columns, column);
-}
-
-void
-ls_csv_fields_find_optional (const LsCsv *csv, const LsField *field, size_t offset, GArray *columns)
-{
-  int at = ls_csv_column (csv, field->key);
-  LsCsvField column = { field, offset, (guint) at, true };
-  if (at >= 0)
-    g_array_append_val (columns, column);
 }
 
 void
@@ -356,10 +347,8 @@ ls_csv_fields_find_all (const LsCsv *csv, const LsField *fields, size_t offset, 
                         LsDiagList *diags)
 {
   for (const LsField *f = fields; f->key; f++)
-    if (f->required)
-      ls_csv_fields_find (csv, f, TRUE, offset, columns, diags);
-    else if (f->kind != LS_FIELD_IGNORED)
-      ls_csv_fields_find_optional (csv, f, offset, columns);
+    if (f->kind != LS_FIELD_IGNORED)
+      ls_csv_fields_find (csv, f, f->required ? LS_CSV_REQUIRED : LS_CSV_OPTIONAL, offset, columns, diags);
 }
 
 static void

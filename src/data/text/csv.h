@@ -62,12 +62,13 @@ typedef struct {
   bool may_be_empty; /* an empty cell leaves the field alone */
 } LsCsvField;
 
+/* What a table need not have: the column, or that and a value in each cell. */
+typedef enum { LS_CSV_REQUIRED, LS_CSV_MAY_LACK, LS_CSV_OPTIONAL } LsCsvNeed;
+
 /* Appends the column of that field, if there is one, to an array of LsCsvField; a
  * diagnostic if there is none and it is required. */
-void ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_required, size_t offset,
+void ls_csv_fields_find (const LsCsv *csv, const LsField *field, LsCsvNeed need, size_t offset,
                          GArray *columns, LsDiagList *diags);
-/* The same of a column whose cells may be empty, and which need not be there. */
-void ls_csv_fields_find_optional (const LsCsv *csv, const LsField *field, size_t offset, GArray *columns);
 /* The same of a whole table of fields: the column of one that is required, and those of others that may be
  * empty. */
 void ls_csv_fields_find_all (const LsCsv *csv, const LsField *fields, size_t offset, GArray *columns,
