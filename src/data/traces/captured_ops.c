@@ -490,19 +490,8 @@ kernel_number (CapturedReading *x, const LsKernel *from, const char *name)
     k.flops = from->flops > 0 ? from->flops : -1;
     k.bytes = rint (from->bytes);
   }
-  char *key = g_strdup_printf ("%s %d %d %d %d %d %d %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
-                               " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %.17g %.17g",
-                               name, (int) k.kind, (int) k.dtype, (int) k.access, (int) k.attention,
-                               k.is_guess, k.masked, k.m, k.n, k.k, k.batch, k.flops, k.bytes);
-  guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, key));
-  if (number > 0) {
-    g_free (key);
-    return number - 1;
-  }
   k.name = g_strdup (name);
-  g_array_append_val (x->file.kernels, k);
-  g_hash_table_insert (x->kernel_index, key, GUINT_TO_POINTER (x->file.kernels->len));
-  return x->file.kernels->len - 1;
+  return ls_trace_place (x->kernel_index, ls_trace_kernel_fields, x->file.kernels, &k, NULL);
 }
 
 static double

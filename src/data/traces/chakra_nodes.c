@@ -23,22 +23,6 @@ chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...
 
 /* --- what is kept once ---------------------------------------------------------------------- */
 
-uint32_t
-chakra_place (ChakraReading *all, GHashTable *known, const LsField *fields, GArray *list, void *element)
-{
-  char *what = ls_fields_text (fields, element, NULL);
-  guint place = GPOINTER_TO_UINT (g_hash_table_lookup (known, what));
-  if (place > 0) {
-    ls_fields_clear (fields, element);
-    g_free (what);
-    return place - 1;
-  }
-  all->n_bytes += strlen (what);
-  g_array_append_vals (list, element, 1);
-  g_hash_table_insert (known, what, GUINT_TO_POINTER (list->len));
-  return list->len - 1;
-}
-
 bool
 chakra_check_size (RankReading *x, size_t n)
 {
@@ -262,8 +246,8 @@ chakra_end_instance (RankReading *x)
                             x->n_left);
   if (!x->segment.ops)
     return true;
-  x->row[ROW_SEGMENT]
-      = chakra_place (x->all, x->all->segments, ls_trace_segment_fields, x->all->file.segments, &x->segment);
+  x->row[ROW_SEGMENT] = ls_trace_place (x->all->segments, ls_trace_segment_fields, x->all->file.segments,
+                                        &x->segment, &x->all->n_bytes);
   x->segment = (TraceSegment) { 0 };
   g_array_append_val (x->program.instances, x->row);
   return chakra_check_size (x, x->program.instances->len * sizeof x->row);
@@ -776,7 +760,7 @@ kernel_of (RankReading *x, const ChakraNode *node)
     else if (f->required)
       chakra_complain (x, node, "expected its attribute %s", name);
   }
-  return chakra_place (x->all, x->all->kernels, ls_trace_kernel_fields, x->all->file.kernels, &k);
+  return ls_trace_place (x->all->kernels, ls_trace_kernel_fields, x->all->file.kernels, &k, &x->all->n_bytes);
 }
 
 /* A node of others takes its duration; without one nothing is known of it. */

@@ -244,7 +244,8 @@ read_rank (ChakraReading *all, uint32_t rank, const GByteArray *file)
     if (x.is.role != LS_TRACE_ABSENT) {
       take_role (&x);
     } else {
-      x.is.role = chakra_place (all, all->programs, ls_trace_role_fields, all->file.roles, &x.program);
+      x.is.role
+          = ls_trace_place (all->programs, ls_trace_role_fields, all->file.roles, &x.program, &all->n_bytes);
       x.program = (TraceRole) { 0 };
     }
     g_array_append_val (all->file.ranks, x.is);

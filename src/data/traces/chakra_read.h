@@ -117,9 +117,6 @@ bool chakra_complain (RankReading *x, const ChakraNode *node, const char *format
 
 /* Whether what was read so far, with n more bytes, is little enough. */
 bool chakra_check_size (RankReading *x, size_t n);
-/* The place of an element in its list, where each stands once, by what its fields say. Takes it. */
-uint32_t chakra_place (ChakraReading *all, GHashTable *known, const LsField *fields, GArray *list,
-                       void *element);
 
 void chakra_nodes_init (RankReading *x);
 void chakra_nodes_clear (RankReading *x);

@@ -285,6 +285,23 @@ ls_trace_file_new (const char *path)
                        .roles = g_array_new (FALSE, FALSE, sizeof (TraceRole)) };
 }
 
+uint32_t
+ls_trace_place (GHashTable *known, const LsField *fields, GArray *list, void *element, size_t *n_bytes)
+{
+  char *what = ls_fields_text (fields, element, NULL);
+  guint place = GPOINTER_TO_UINT (g_hash_table_lookup (known, what));
+  if (place > 0) {
+    ls_fields_clear (fields, element);
+    g_free (what);
+    return place - 1;
+  }
+  if (n_bytes)
+    *n_bytes += strlen (what);
+  g_array_append_vals (list, element, 1);
+  g_hash_table_insert (known, what, GUINT_TO_POINTER (list->len));
+  return list->len - 1;
+}
+
 /* --- what an op is if the file does not say ---------------------------------------- */
 
 LsStream

@@ -93,6 +93,11 @@ extern const TraceRank ls_trace_rank_blank;
 /* Without anything in its lists; called as the last part of a path. */
 TraceFile ls_trace_file_new (const char *path);
 
+/* The place of an element in its list, where each stands once, by what its fields say, which `known` has as
+ * texts. Takes it. n_bytes: counts the texts; NULL allowed. */
+uint32_t ls_trace_place (GHashTable *known, const LsField *fields, GArray *list, void *element,
+                         size_t *n_bytes);
+
 /* What a reader of other files has put together, which has ranks and no mesh: as of ls_trace_read(), but what
  * is wrong has no place. Takes what is in the file, also on failure. work: "model" and "strategy"; NULL: not
  * known. name: of the file. */
