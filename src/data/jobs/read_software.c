@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/handover.h"
+#include "base/list.h"
 #include "base/suggest.h"
 #include "data/datadir.h"
 #include "data/jobs/emit.h"
@@ -265,14 +266,6 @@ read_base (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_software, Ls
   return base && read_over_bases (base, n_bases + 1, ret_software, diags);
 }
 
-static void
-drop_list (const LsField *fields, GArray **list)
-{
-  for (guint i = 0; *list && i < (*list)->len; i++)
-    ls_fields_clear (fields, (*list)->data + i * g_array_get_element_size (*list));
-  g_clear_pointer (list, g_array_unref);
-}
-
 /* What a file says of a knob holds on all accelerators, whatever its base has on some. */
 static void
 drop_said (const cJSON *defaults, GArray *by_architecture)
@@ -289,19 +282,12 @@ drop_said (const cJSON *defaults, GArray *by_architecture)
 static void
 forget_own (const cJSON *root, LsSoftwareSpec *s)
 {
-  g_clear_pointer (&s->dp_kinds, g_free);
-  g_clear_pointer (&s->architectures, g_free);
-  g_clear_pointer (&s->package, g_free);
-  drop_list (table_fields, &s->tables);
+  for (const LsField *f = ls_software_fields (); f->key; f++)
+    if (ls_is_one_of (f->key, "dp_kinds architectures package tables")
+        || (ls_is_one_of (f->key, "headroom lacks misses ranges") && cJSON_HasObjectItem (root, f->key)))
+      ls_fields_clear ((const LsField[]) { *f, { NULL } }, s);
+
   drop_said (ls_json_at (root, "defaults"), s->by_architecture);
-  if (cJSON_HasObjectItem (root, "headroom"))
-    drop_list (headroom_fields, &s->headroom);
-  if (cJSON_HasObjectItem (root, "lacks"))
-    drop_list (lacking_fields, &s->lacks);
-  if (cJSON_HasObjectItem (root, "misses"))
-    drop_list (missing_fields, &s->misses);
-  if (cJSON_HasObjectItem (root, "ranges"))
-    ls_ranges_clear (&s->ranges);
 }
 
 static bool
@@ -417,7 +403,7 @@ ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *di
 static char *
 text_of (const cJSON *root, const char *key)
 {
-  return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, key)));
+  return g_strdup (ls_json_text (root, key));
 }
 
 bool
