@@ -311,10 +311,8 @@ has_gpu (const LsDataEntry *cluster, const GPtrArray *gpus)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_CLUSTERS, cluster->path, diags);
   const cJSON *gpu = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "gpu") : NULL;
-  for (guint i = 0; i < gpus->len && cJSON_IsString (gpu); i++)
-    if (g_str_equal (gpus->pdata[i], gpu->valuestring))
-      return true;
-  return false;
+  return cJSON_IsString (gpu)
+      && g_ptr_array_find_with_equal_func ((GPtrArray *) gpus, gpu->valuestring, g_str_equal, NULL);
 }
 
 static char *

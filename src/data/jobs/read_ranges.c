@@ -10,24 +10,15 @@
 
 /* Those with a range of their own, which is that of sweep/space.c, by LsSpaceAxis. */
 static const char *const own_axes[]
-    = { "gpus", "global_batch", "tp", "pp",   "cp",      "ep",        "micro_batch",
-        "vpp",  "schedule",     "sp", "zero", "dp_kind", "recompute", "tp_overlap" };
-G_STATIC_ASSERT (G_N_ELEMENTS (own_axes) == LS_N_SPACE_AXES);
+    = { "gpus",     "global_batch", "tp",   "pp",      "cp",        "ep",         "micro_batch", "vpp",
+        "schedule", "sp",           "zero", "dp_kind", "recompute", "tp_overlap", NULL };
+G_STATIC_ASSERT (G_N_ELEMENTS (own_axes) == LS_N_SPACE_AXES + 1);
 
 /* All of them. */
 typedef struct {
   const LsField *field[LS_MAX_SPACE_AXES];
   guint n;
 } Axes;
-
-static bool
-is_own_axis (const LsField *f)
-{
-  for (int a = 0; a < LS_N_SPACE_AXES; a++)
-    if (strcmp (f->key, own_axes[a]) == 0)
-      return true;
-  return false;
-}
 
 static const Axes *
 all_axes (void)
@@ -39,7 +30,7 @@ all_axes (void)
   for (; all.n < LS_N_SPACE_AXES; all.n++)
     all.field[all.n] = ls_field_find (ls_strategy_fields, own_axes[all.n]);
   for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (!f->file_only && strcmp (f->key, "dp") != 0 && !is_own_axis (f)) {
+    if (!f->file_only && strcmp (f->key, "dp") != 0 && !g_strv_contains (own_axes, f->key)) {
       g_assert (all.n < LS_MAX_SPACE_AXES);
       all.field[all.n++] = f;
     }

@@ -620,11 +620,9 @@ static void
 see_category (KinetoReader *r)
 {
   r->is_xla = r->is_xla || r->event.is_xla;
-  if (r->has_kernels || r->categories->len == MAX_SHOWN || r->event.category->len == 0)
+  if (r->has_kernels || r->categories->len == MAX_SHOWN || r->event.category->len == 0
+      || g_ptr_array_find_with_equal_func (r->categories, r->event.category->str, g_str_equal, NULL))
     return;
-  for (guint i = 0; i < r->categories->len; i++)
-    if (strcmp (r->categories->pdata[i], r->event.category->str) == 0)
-      return;
   g_ptr_array_add (r->categories, short_name (r->event.category->str));
 }
 
