@@ -335,10 +335,7 @@ ls_json_doc_parse_as (const char *text, size_t n, const char *name, LsJsonDialec
   doc->n_refs = 1;
   doc->dialect = dialect;
   doc->name = g_strdup (name);
-  doc->text = g_malloc (n + 1);
-  if (n > 0)
-    memcpy (doc->text, text, n);
-  doc->text[n] = '\0';
+  doc->text = g_strndup (n > 0 ? text : "", n);
   if (!check_bytes (doc->text, n, name, diags) || !build_tree (doc, diags))
     return NULL;
   const guint n_before = ls_diag_list_n (diags);

@@ -598,9 +598,7 @@ read_text (Toml *t, cJSON *root)
 cJSON *
 ls_toml_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
-  g_autofree char *copy = g_malloc (n + 1);
-  memcpy (copy, text, n);
-  copy[n] = '\0';
+  g_autofree char *copy = g_strndup (text, n);
   if (!ls_text_check (copy, n, name, "TOML", diags))
     return NULL;
   g_autoptr (GRegex) regex = g_regex_new (numbers, G_REGEX_RAW | G_REGEX_ANCHORED, 0, NULL);

@@ -277,14 +277,6 @@ ls_gzip (const char *text, gsize n)
   return packed;
 }
 
-static gboolean
-write_bytes (FILE *out, void *data, GError **error)
-{
-  const GByteArray *bytes = data;
-  fwrite (bytes->data, 1, bytes->len, out);
-  return TRUE;
-}
-
 gboolean
 ls_write_file_packed (const char *path, LsWriteFunc write, void *data, GError **error)
 {
@@ -301,8 +293,8 @@ ls_write_file_packed (const char *path, LsWriteFunc write, void *data, GError **
   else
     g_set_error (error, LS_ERROR, LS_ERROR_IO, "cannot write to memory: %s", g_strerror (errno));
   if (ok) {
-    g_autoptr (GByteArray) packed = ls_gzip (text, n);
-    ok = ls_write_file (path, write_bytes, packed, error);
+    g_autoptr (GBytes) packed = g_byte_array_free_to_bytes (ls_gzip (text, n));
+    ok = ls_write_file (path, ls_write_bytes, packed, error);
   }
   free (text);
   return ok;
