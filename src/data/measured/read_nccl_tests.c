@@ -462,9 +462,7 @@ check_run (const LsNcclTests *t, LsDiagList *diags)
 
 /* --- as JSON ------------------------------------------------------------------------------------- */
 
-#define MAX_JSON_RANK  1048576.0
 #define MAX_JSON_BYTES 1e15
-#define MAX_TIME       1e13 /* us */
 
 typedef struct {
   double time, cpu_time, algbw, n_wrong;
@@ -490,8 +488,8 @@ typedef struct {
 
 /* A number, or null where the results were not checked. */
 static const LsField side_fields[] = {
-  { "time", LS_FIELD_DOUBLE, offsetof (Side, time), .max = MAX_TIME },
-  { "cpu_time", LS_FIELD_DOUBLE, offsetof (Side, cpu_time), .max = MAX_TIME },
+  { "time", LS_FIELD_DOUBLE, offsetof (Side, time), .max = MAX_TIME_US },
+  { "cpu_time", LS_FIELD_DOUBLE, offsetof (Side, cpu_time), .max = MAX_TIME_US },
   { "alg_bw", LS_FIELD_DOUBLE, offsetof (Side, algbw), .required = true, .max = 1e9, .meaning = "in GB/s" },
   { "nwrong", LS_FIELD_DOUBLE, offsetof (Side, n_wrong), .max = 1e18 },
   { NULL },
@@ -504,8 +502,8 @@ static const LsField result_fields[] = {
   { NULL },
 };
 static const LsField device_fields[] = {
-  { "rank", LS_FIELD_UINT, offsetof (Device, rank), .required = true, .max = MAX_JSON_RANK },
-  { "group", LS_FIELD_UINT, offsetof (Device, group), .max = MAX_JSON_RANK },
+  { "rank", LS_FIELD_UINT, offsetof (Device, rank), .required = true, .max = MAX_RANK },
+  { "group", LS_FIELD_UINT, offsetof (Device, group), .max = MAX_RANK },
   { "hostname", LS_FIELD_STRING, offsetof (Device, host), .required = true },
   { "device_info", LS_FIELD_STRING, offsetof (Device, gpu) },
   { NULL },

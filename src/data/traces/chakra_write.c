@@ -481,10 +481,9 @@ list_rank (LsJsonOut *w, const LsPlan *plan, uint32_t rank)
 static char *
 manifest_text (const LsPlan *plan)
 {
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 0);
-  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_open (&w);
+  w.indent = 0; /* on one line */
   ls_json_out_string (&w, "schema", CHAKRA_MANIFEST_SCHEMA);
   ls_json_out_begin_array (&w, "roles");
   for (uint32_t role = 0; role < plan->n_roles; role++) {
@@ -497,8 +496,7 @@ manifest_text (const LsPlan *plan)
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
     list_rank (&w, plan, rank);
   ls_json_out_end_array (&w);
-  ls_json_out_end_object (&w);
-  return g_string_free (g_string_append_c (text, '\n'), FALSE);
+  return ls_json_out_close (&w);
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
