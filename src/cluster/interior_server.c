@@ -20,6 +20,7 @@
  * memory, which have several times their rate, and that the GPU in the middle of an NVB
  * way spends memory bandwidth on it. */
 
+#include "base/order.h"
 #include "cluster/index.h"
 
 /* ---- where its parts are ---- */
@@ -153,12 +154,7 @@ append_full (GArray *links, uint32_t n_gpus)
     }
 }
 
-static int
-by_ends (gconstpointer a, gconstpointer b)
-{
-  const LsMeshLink *x = a, *y = b;
-  return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
-}
+static const LsSortKey by_ends[] = { { LS_RISING (LsMeshLink, a) }, { LS_RISING (LsMeshLink, b) }, { 0 } };
 
 /* LsMeshLink, a < b, by a then b. Free with g_array_unref(). */
 static GArray *
@@ -175,7 +171,7 @@ ls_mesh_links (const LsClusterSpec *s)
     LsMeshLink sorted = { MIN (link.a, link.b), MAX (link.a, link.b), link.count };
     g_array_append_val (links, sorted);
   }
-  g_array_sort (links, by_ends);
+  ls_sort_by (links, by_ends);
   return links;
 }
 
@@ -217,7 +213,7 @@ check_pairs (const LsClusterSpec *s, const GArray *links, GError **error)
       return ls_spec_conflict (error, "nvlink_mesh: GPU %u is joined to itself", link->a);
     if (link->count == 0)
       return ls_spec_conflict (error, "nvlink_mesh: GPUs %u and %u are joined by 0 links", link->a, link->b);
-    if (i > 0 && by_ends (link - 1, link) == 0)
+    if (i > 0 && ls_compare_by (link - 1, link, (gpointer) by_ends) == 0)
       return ls_spec_conflict (error,
                                "nvlink_mesh: GPUs %u and %u are joined twice; give the sum of their links",
                                link->a, link->b);

@@ -9,6 +9,7 @@
  * a barrier over the stages; optimizer; parameters gathered. */
 #include "lower/data/lower_dp.h"
 
+#include "base/order.h"
 #include "lower/layers/lower_layers.h"
 #include "lower/lower_build.h"
 #include "strategy/shard.h"
@@ -167,13 +168,6 @@ cut_elements (GArray *all, uint32_t n_ranks, Rank which)
   return piece;
 }
 
-static gint
-by_size (gconstpointer a, gconstpointer b)
-{
-  uint64_t x = ((const Owned *) a)->n, y = ((const Owned *) b)->n;
-  return x < y ? -1 : x > y;
-}
-
 /* Of the i-th tensor in order of size, where they are dealt out and back. */
 static uint32_t
 dealt_to (guint i, uint32_t n_ranks)
@@ -185,9 +179,10 @@ dealt_to (guint i, uint32_t n_ranks)
 static GArray *
 deal_tensors (GArray *all, uint32_t n_ranks, Rank which)
 {
+  static const LsSortKey by_size[] = { { LS_RISING (Owned, n) }, { 0 } };
   g_autofree Load *loads = g_new0 (Load, n_ranks);
   uint32_t best = 0;
-  g_array_sort (all, by_size); /* stable, as g_array_sort() is a merge sort */
+  ls_sort_by (all, by_size); /* stable */
   for (guint i = 0; i < all->len; i++)
     add_load (&loads[dealt_to (i, n_ranks)], owned_at (all, i));
   for (uint32_t r = 1; r < n_ranks; r++)

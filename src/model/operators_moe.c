@@ -77,6 +77,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/suggest.h"
 #include "model/expert_load.h"
 #include "model/operators_build.h"
@@ -665,14 +666,8 @@ typedef struct {
   uint32_t expert;
 } Remainder;
 
-static int
-by_remainder (gconstpointer a, gconstpointer b)
-{
-  const Remainder *x = a, *y = b;
-  if (x->remainder != y->remainder)
-    return x->remainder > y->remainder ? -1 : 1;
-  return x->expert < y->expert ? -1 : x->expert > y->expert;
-}
+static const LsSortKey by_remainder[]
+    = { { LS_FALLING (Remainder, remainder) }, { LS_RISING (Remainder, expert) }, { 0 } };
 
 /* Whole numbers in proportion to the shares that add up to n; none is above `most`, if n
  * can be had so. */
@@ -688,7 +683,7 @@ share_out (const double *share, uint32_t n_experts, uint64_t n, uint64_t most, u
     left -= tokens[e];
     r[e] = (Remainder) { share ? exact - (double) tokens[e] : 0, e };
   }
-  qsort (r, n_experts, sizeof *r, by_remainder);
+  g_qsort_with_data (r, (gint) n_experts, sizeof *r, ls_compare_by, (gpointer) by_remainder);
   for (uint32_t i = 0; left > 0; i = (i + 1) % n_experts)
     if (tokens[r[i].expert] < most) {
       tokens[r[i].expert]++;

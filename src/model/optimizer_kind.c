@@ -1,4 +1,5 @@
 #include "model/operators.h"
+#include "base/order.h"
 #include "model/optimizer_kind.h"
 
 /* One step of mixed-precision Adam over flat buffers, on the parameters that this rank owns, as
@@ -465,12 +466,7 @@ typedef struct {
   guint i;
 } Turn;
 
-static gint
-most_work_first (gconstpointer a, gconstpointer b)
-{
-  const Turn *x = a, *y = b;
-  return x->work != y->work ? (x->work < y->work ? 1 : -1) : x->i < y->i ? -1 : x->i > y->i;
-}
+static const LsSortKey most_work_first[] = { { LS_FALLING (Turn, work) }, { LS_RISING (Turn, i) }, { 0 } };
 
 void
 ls_optimizer_runs (const LsOptimizerPart *part, const LsOptimizerKernel *k, const LsTensor *const *tensors,
@@ -483,7 +479,7 @@ ls_optimizer_runs (const LsOptimizerPart *part, const LsOptimizerKernel *k, cons
     if (applies (part, k, tensors[i]) && k->every > 1)
       turns[n_turns++] = (Turn) { work_of (k, tensors[i]), i };
   }
-  qsort (turns, n_turns, sizeof *turns, most_work_first);
+  g_qsort_with_data (turns, (gint) n_turns, sizeof *turns, ls_compare_by, (gpointer) most_work_first);
   double due = 0;
   for (guint j = 0; j < n_turns; j++) {
     due += turns[j].work / k->every;

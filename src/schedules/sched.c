@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/order.h"
 #include "schedules/sched_impl.h"
 
 #define LS_SCHED_MAX_STAGES 32768
@@ -327,17 +328,11 @@ ls_sched_slot_add (GArray *slots, uint64_t at, LsActionType type, uint32_t chunk
   g_array_append_val (slots, slot);
 }
 
-static int
-compare_slots (const void *x, const void *y)
-{
-  const LsSchedSlot *a = x, *b = y;
-  return (a->at > b->at) - (a->at < b->at);
-}
-
 void
 ls_sched_append_slots (GArray *slots, bool is_split, GArray *actions)
 {
-  g_array_sort (slots, compare_slots);
+  static const LsSortKey by_time[] = { { LS_RISING (LsSchedSlot, at) }, { 0 } };
+  ls_sort_by (slots, by_time);
   for (guint i = 0; i < slots->len; i++) {
     LsAction a = g_array_index (slots, LsSchedSlot, i).action;
     if (is_split && a.type == LS_ACTION_B) {

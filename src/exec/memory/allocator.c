@@ -363,16 +363,10 @@ ls_allocator_watch (LsAllocator *a, LsSegmentFunc watch, void *data)
   a->watch_data = data;
 }
 
-static int
-compare_blocks (gconstpointer x, gconstpointer y)
-{
-  const LsAllocatorBlock *a = x, *b = y;
-  return LS_ORDER (a->address, b->address);
-}
-
 GArray *
 ls_allocator_blocks (const LsAllocator *a)
 {
+  static const LsSortKey by_address[] = { { LS_RISING (LsAllocatorBlock, address) }, { 0 } };
   g_autofree bool *is_unused = g_new0 (bool, MAX (1, a->blocks->len));
   for (guint i = 0; i < a->unused->len; i++)
     is_unused[g_array_index (a->unused, uint32_t, i)] = true;
@@ -382,6 +376,6 @@ ls_allocator_blocks (const LsAllocator *a)
       LsAllocatorBlock b = ls_allocator_block (a, handle);
       g_array_append_val (blocks, b);
     }
-  g_array_sort (blocks, compare_blocks);
+  ls_sort_by (blocks, by_address);
   return blocks;
 }

@@ -81,14 +81,8 @@ receiver_of (const LsLayout *l, uint32_t rank, const LsAction *a, LsHome *ret_ho
   return ret_home->rank != rank;
 }
 
-static int
-compare_messages (const void *x, const void *y)
-{
-  const Message *a = x, *b = y;
-  LS_SMALLER_FIRST (a->at, b->at);
-  LS_SMALLER_FIRST (a->from, b->from);
-  return LS_ORDER (a->action, b->action);
-}
+static const LsSortKey in_time[]
+    = { { LS_RISING (Message, at) }, { LS_RISING (Message, from) }, { LS_RISING (Message, action) }, { 0 } };
 
 static GArray *
 find_messages (const LsOrders *orders, const LsSchedEval *eval)
@@ -110,7 +104,7 @@ find_messages (const LsOrders *orders, const LsSchedEval *eval)
                     .is_gradient = a->type != LS_ACTION_F };
       g_array_append_val (messages, m);
     }
-  g_array_sort (messages, compare_messages);
+  ls_sort_by (messages, in_time);
   return messages;
 }
 
