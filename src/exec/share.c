@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "base/digest.h"
+#include "base/order.h"
 #include "exec/extras.h"
 
 #define N_WARM_STEPS 2
@@ -490,7 +491,7 @@ add_way (const LsCluster *c, const LsTraffic *t, uint32_t nic, GArray *loads)
 static void
 take_loads (GArray *loads, LsPhase *phase, LsArena *arena)
 {
-  g_array_sort (loads, ls_compare_loads);
+  g_array_sort (loads, ls_compare_uint32);
   phase->loads = ls_arena_new_array (arena, LsLoad, MAX (1, loads->len));
   for (guint i = 0; i < loads->len; i++) {
     LsLoad load = g_array_index (loads, LsLoad, i);

@@ -19,7 +19,6 @@
 #include "base/arena.h"
 #include "base/dtype.h"
 #include "base/enum_name.h"
-#include "base/order.h"
 #include "cluster/cluster.h"
 #include "network/nccl/nccl.h"
 #include "plan/collective.h"
@@ -45,16 +44,9 @@ typedef enum {
 const char *ls_protocol_name (LsProtocol protocol); /* static: "Simple"; AUTO: "auto" */
 
 typedef struct {
-  uint32_t resource;
-  uint64_t coef; /* 2^-20 flows */
+  uint32_t resource; /* first, as ls_compare_uint32() orders by it */
+  uint64_t coef;     /* 2^-20 flows */
 } LsLoad;
-
-/* By their resources. */
-static inline int
-ls_compare_loads (const void *a, const void *b)
-{
-  return LS_ORDER (((const LsLoad *) a)->resource, ((const LsLoad *) b)->resource);
-}
 
 typedef struct {
   LsTime latency;

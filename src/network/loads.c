@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
 /* A table of what is loaded, and not of all resources: most calls load few of many. One that
@@ -125,7 +126,7 @@ ls_loads_sort (LsLoad *loads, uint32_t n)
   if (n_in_order == n)
     return;
   if (n < N_DIGITS / 4) {
-    qsort (loads, n, sizeof *loads, ls_compare_loads);
+    qsort (loads, n, sizeof *loads, ls_compare_uint32);
     return;
   }
   g_autofree LsLoad *scratch = g_new (LsLoad, n);

@@ -147,15 +147,9 @@ ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint3
 
 /* A trunk of a tier, by its number at a place. */
 typedef struct {
-  uint64_t *sums; /* [places of the tier] */
-  uint32_t local;
+  uint32_t local; /* first, as they are sorted by it */
+  uint64_t *sums; /* [places of the tier]            */
 } Trunk;
-
-static int
-by_local (const void *a, const void *b)
-{
-  return LS_ORDER (((const Trunk *) a)->local, ((const Trunk *) b)->local);
-}
 
 static uint64_t *
 sums_of (const LsPlaceLoads *p, GArray *trunks, uint32_t tier, uint32_t local)
@@ -163,7 +157,7 @@ sums_of (const LsPlaceLoads *p, GArray *trunks, uint32_t tier, uint32_t local)
   for (guint i = 0; i < trunks->len; i++)
     if (g_array_index (trunks, Trunk, i).local == local)
       return g_array_index (trunks, Trunk, i).sums;
-  const Trunk own = { ls_arena_new_array (p->arena, uint64_t, p->n[tier]), local };
+  const Trunk own = { local, ls_arena_new_array (p->arena, uint64_t, p->n[tier]) };
   g_array_append_val (trunks, own);
   return own.sums;
 }
@@ -181,7 +175,7 @@ trunks_of (const LsPlaceLoads *p, uint32_t tier)
         sums[place] += row->sums[place];
     }
   }
-  g_array_sort (trunks, by_local);
+  g_array_sort (trunks, ls_compare_uint32);
   return trunks;
 }
 

@@ -237,15 +237,10 @@ ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const
 
 /* In which order the members of a call sit: host after host, by ascending GPU. */
 
+/* Sorted by the first, with ls_compare_uint32(). */
 typedef struct {
   uint32_t gpu, member;
 } Seat;
-
-static int
-by_gpu (const void *a, const void *b)
-{
-  return LS_ORDER (((const Seat *) a)->gpu, ((const Seat *) b)->gpu);
-}
 
 /* Runs of one host put in order of their lowest members. */
 static void
@@ -264,7 +259,7 @@ order_hosts (const LsCluster *c, Seat *seats, uint32_t n)
       first[n_hosts++] = (Seat) { seats[i].member, i };
     first[n_hosts - 1].gpu = MIN (first[n_hosts - 1].gpu, seats[i].member);
   }
-  qsort (first, n_hosts, sizeof *first, by_gpu);
+  qsort (first, n_hosts, sizeof *first, ls_compare_uint32);
   for (uint32_t h = 0, at = 0; h < n_hosts; h++) {
     uint32_t host = ls_cluster_host_of (c, by_host[first[h].member].gpu);
     for (uint32_t i = first[h].member; i < n && ls_cluster_host_of (c, by_host[i].gpu) == host; i++)
@@ -282,7 +277,7 @@ sort_members (const LsCollCall *call, LsArena *arena, LsCollSeats *to)
     is_sorted = is_sorted && (i == 0 || call->gpus[i - 1] < call->gpus[i]);
   }
   if (!is_sorted)
-    qsort (seats, call->n, sizeof *seats, by_gpu);
+    qsort (seats, call->n, sizeof *seats, ls_compare_uint32);
   for (uint32_t i = 1; i < call->n; i++)
     g_assert (seats[i].gpu != seats[i - 1].gpu);
   order_hosts (call->cluster, seats, call->n);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "exec/extras.h"
 
 /* A collective of a rank, or what it sends to a neighbour. */
@@ -191,16 +192,9 @@ add_segment (RankSum *r, const XSegment *seg, LsTime n)
 
 /* Kernels that lose the same part of their rate. */
 typedef struct {
-  double loss; /* [0, 1) */
+  double loss; /* [0, 1); first, as they are sorted by it */
   LsTime work;
 } Lot;
-
-static int
-by_loss (const void *a, const void *b)
-{
-  double x = ((const Lot *) a)->loss, y = ((const Lot *) b)->loss;
-  return (x > y) - (x < y);
-}
 
 /* Of kernel i, or of those of recorded duration, which may be GEMMs too. A persistent GEMM keeps its
  * SMs if it was there first. */
@@ -226,7 +220,7 @@ least_loss (const RankSum *r, const StreamSum *of, LsTime beside)
   for (uint32_t i = 0; i <= n; i++)
     if (r->work[i] > 0)
       lots[n_lots++] = (Lot) { loss_of (r, i, of), r->work[i] };
-  qsort (lots, n_lots, sizeof *lots, by_loss);
+  qsort (lots, n_lots, sizeof *lots, ls_compare_doubles);
   double left = (double) beside, lost = 0;
   for (uint32_t i = 0; i < n_lots && left > 0; i++) {
     double stretched = (double) lots[i].work / (1 - lots[i].loss), t = fmin (left, stretched);
