@@ -84,7 +84,7 @@ short_order (const Search *x, LsRankOrder order)
   GString *out = g_string_new (NULL);
   for (int i = 0; i < LS_N_DIMS; i++)
     if (degree[dims[i]] > 1)
-      g_string_append_printf (out, "%s%s", out->len > 0 ? "-" : "", ls_dim_name (dims[i]));
+      g_string_append_printf (out, "%s%s", out->len > 0 ? "-" : "", ls_dim_names[dims[i]]);
   return g_string_free (out->len > 0 ? out : g_string_append (out, "tp"), FALSE);
 }
 

@@ -138,7 +138,7 @@ check_last_idle (const LsTimeline *folded, uint32_t other, const LsTimeline *who
     return TRUE;
   return ls_fail (error, LS_ERROR_FAILED,
                   "%s differ in what rank %u waits for at the end: %s on rank %u, %s itself", names, rank,
-                  ls_cause_name (a), other, ls_cause_name (b));
+                  ls_cause_names[a], other, ls_cause_names[b]);
 }
 
 static gboolean

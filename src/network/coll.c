@@ -203,7 +203,7 @@ plan_by (const LsCollAlgorithm *a, const LsCollCall *whole, const LsPlaces *plac
   LsCollCall part = loaded_part (a, whole, places), *call = &part;
   LsCollPlan *plan = ls_arena_new_array (call->arena, LsCollPlan, 1);
   plan->algorithm = a->name;
-  plan->protocol = ls_protocol_name (call->protocol);
+  plan->protocol = ls_protocol_names[call->protocol];
   plan->array_bytes = (double) call->bytes;
   plan->n_periods = call->period ? call->period->n : 1;
   plan->like_period = call->period ? call->period->like : NULL;

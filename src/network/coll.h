@@ -41,7 +41,7 @@ typedef enum {
   LS_N_PROTOCOLS
 } LsProtocol;
 
-const char *ls_protocol_name (LsProtocol protocol); /* static: "Simple"; AUTO: "auto" */
+extern const char *const ls_protocol_names[LS_N_PROTOCOLS]; /* "Simple"; AUTO: "auto" */
 
 typedef struct {
   uint32_t resource; /* first, as ls_compare_uint32() orders by it */

@@ -390,7 +390,7 @@ ls_coll_take_seats (LsCollCall *call)
 
 /* Kinds of collectives and protocols: names, and what a kind moves. */
 
-static const char *const protocol_names[LS_N_PROTOCOLS] = {
+const char *const ls_protocol_names[LS_N_PROTOCOLS] = {
   [LS_PROTOCOL_AUTO] = "auto",
   [LS_PROTOCOL_SIMPLE] = "Simple",
   [LS_PROTOCOL_LL] = "LL",
@@ -423,13 +423,6 @@ ls_coll_kind_has_root (LsCollKind kind)
 {
   return kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE || kind == LS_COLL_GATHER
       || kind == LS_COLL_SCATTER;
-}
-
-const char *
-ls_protocol_name (LsProtocol protocol)
-{
-  g_assert (protocol < LS_N_PROTOCOLS);
-  return protocol_names[protocol];
 }
 
 double

@@ -5,15 +5,9 @@
 
 #include "base/gcd.h"
 
-static const char *const names[LS_N_DIMS] = { "tp", "cp", "ep", "dp", "pp" };
+const char *const ls_dim_names[LS_N_DIMS] = { "tp", "cp", "ep", "dp", "pp" };
 
 /* --- orders ---------------------------------------------------------------------------------------- */
-
-const char *
-ls_dim_name (LsDim dim)
-{
-  return names[dim];
-}
 
 /* The digits of the number in the base of factorials are places among the dimensions that are left (Lehmer's
  * code; Knuth, TAOCP 7.2.1.2). */
@@ -52,7 +46,7 @@ static int
 dim_of (const char *name)
 {
   for (int d = 0; d < LS_N_DIMS; d++)
-    if (g_ascii_strcasecmp (name, names[d]) == 0)
+    if (g_ascii_strcasecmp (name, ls_dim_names[d]) == 0)
       return d;
   return -1;
 }
@@ -85,8 +79,10 @@ ls_rank_order_text (LsRankOrder order)
 {
   LsDim dims[LS_N_DIMS];
   ls_rank_order_dims (order, dims);
-  return g_strjoin ("-", names[dims[0]], names[dims[1]], names[dims[2]], names[dims[3]], names[dims[4]],
-                    NULL);
+  const char *names[LS_N_DIMS + 1] = { NULL };
+  for (int i = 0; i < LS_N_DIMS; i++)
+    names[i] = ls_dim_names[dims[i]];
+  return g_strjoinv ("-", (char **) names);
 }
 
 /* --- numbers --------------------------------------------------------------------------------------- */

@@ -70,7 +70,7 @@ void ls_rank_order_dims (LsRankOrder order, LsDim ret_dims[LS_N_DIMS]);
  * *ret_named, a set of 1 << LsDim, has the others. false: it is none. */
 bool ls_rank_order_parse (const char *text, LsRankOrder *ret_order, uint32_t *ret_named);
 char *ls_rank_order_text (LsRankOrder order); /* newly allocated */
-const char *ls_dim_name (LsDim dim);          /* static          */
+extern const char *const ls_dim_names[LS_N_DIMS];
 
 /* ---- ranks bound by their place ---- */
 

@@ -380,8 +380,8 @@ check_rank_order (const Job *j, LsDiagList *diags)
     return;
   for (int d = 0; d < LS_N_DIMS; d++)
     if (degree[d] > 1 && !(named & 1u << d))
-      conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_name ((LsDim) d),
-                ls_dim_name ((LsDim) d), degree[d], s->layout.rank_order);
+      conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_names[d],
+                ls_dim_names[d], degree[d], s->layout.rank_order);
   if (!has_experts || n_stage == 0 || s->experts.etp == 0
       || n_stage % ((uint64_t) s->ep * s->experts.etp) != 0)
     return;

@@ -159,7 +159,7 @@ complain_of_algorithm (const LsCluster *c, const LsNccl *nccl, const LsCollReque
   g_autofree char *rule = ls_coll_rule (request->algorithm);
   g_autofree char *protocol = request->protocol == LS_PROTOCOL_AUTO
       ? g_strdup ("")
-      : g_strdup_printf (" with %s", ls_protocol_name (request->protocol));
+      : g_strdup_printf (" with %s", ls_protocol_names[request->protocol]);
   g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                "--algorithm %s does not do %s%s on these %u %s of %s\nnote: it does %s\nnote: what does: %s",
                request->algorithm, ls_coll_kind_name (request->kind), protocol, request->n,
@@ -175,7 +175,7 @@ check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request
   const char *why = ls_coll_lacks_protocol (c, nccl, request);
   if (why)
     return ls_fail (error, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
-                    ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
+                    ls_protocol_names[request->protocol], ls_coll_kind_name (request->kind), request->n,
                     ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
   if (request->max_ctas > 0 && !ls_cluster_traits (&c->spec)->has_nccl)
     return ls_fail (error, LS_ERROR_CONFLICT, "--max-ctas: a %s has no NCCL, whose thread blocks these are",
@@ -564,8 +564,8 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
   } rows[] = {
     { has_nccl, "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
       spec->algorithm ? NULL : tuner, "--algorithm KIND" },
-    { has_nccl, "protocol", ls_protocol_name ((LsProtocol) spec->protocol), "protocol %s",
-      is_given ? NULL : tuner, "--protocol KIND" },
+    { has_nccl, "protocol", ls_protocol_names[spec->protocol], "protocol %s", is_given ? NULL : tuner,
+      "--protocol KIND" },
     { has_nccl && !is_barrier, "max_ctas", has_ctas ? ctas : "as the library has it",
       has_ctas ? "at most %s CTAs" : "CTAs %s", has_ctas ? NULL : "by default", "--max-ctas N" },
     { has_nccl, "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",

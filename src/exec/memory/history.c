@@ -15,7 +15,6 @@ typedef struct {
 } Owner;
 
 typedef struct {
-  const LsMemoryInput *in;
   const GArray *changes; /* MemoryChange */
   LsMemoryHistory *to;
   LsAllocator *allocator;
@@ -275,7 +274,7 @@ record_rank (const LsMemoryInput *in, LsMemoryHistory *h, const GArray *changes,
 {
   uint64_t bytes[LS_N_MEM];
   memory_throughout (in, ls_plan_role (in->plan, h->rank), h->rank, bytes);
-  Replay r = { .in = in, .changes = changes, .to = h, .limit = memory_allocator_limit (in, h->rank, bytes) };
+  Replay r = { .changes = changes, .to = h, .limit = memory_allocator_limit (in, h->rank, bytes) };
   r.allocator = ls_allocator_new (r.limit);
   r.owners = g_array_new (FALSE, TRUE, sizeof (Owner));
   r.handles = memory_laps_handles (w->n_laps, changes->len);
@@ -320,17 +319,12 @@ ls_memory_history_free (LsMemoryHistory *h)
   g_free (h);
 }
 
-const char *
-ls_memory_action_name (LsMemoryAction action)
-{
-  static const char *const names[LS_N_MEMORY_ACTIONS] = {
-    [LS_ACTION_ALLOC] = "alloc",
-    [LS_ACTION_FREE_REQUESTED] = "free_requested",
-    [LS_ACTION_FREE_COMPLETED] = "free_completed",
-    [LS_ACTION_SEGMENT_ALLOC] = "segment_alloc",
-    [LS_ACTION_SEGMENT_FREE] = "segment_free",
-    [LS_ACTION_OOM] = "oom",
-    [LS_ACTION_SNAPSHOT] = "snapshot",
-  };
-  return names[action];
-}
+const char *const ls_memory_action_names[LS_N_MEMORY_ACTIONS] = {
+  [LS_ACTION_ALLOC] = "alloc",
+  [LS_ACTION_FREE_REQUESTED] = "free_requested",
+  [LS_ACTION_FREE_COMPLETED] = "free_completed",
+  [LS_ACTION_SEGMENT_ALLOC] = "segment_alloc",
+  [LS_ACTION_SEGMENT_FREE] = "segment_free",
+  [LS_ACTION_OOM] = "oom",
+  [LS_ACTION_SNAPSHOT] = "snapshot",
+};

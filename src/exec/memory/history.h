@@ -27,8 +27,8 @@ typedef enum {
   LS_N_MEMORY_ACTIONS
 } LsMemoryAction;
 
-/* "alloc", ...: as PyTorch calls them; static. */
-const char *ls_memory_action_name (LsMemoryAction action);
+/* "alloc", ...: as PyTorch calls them. */
+extern const char *const ls_memory_action_names[LS_N_MEMORY_ACTIONS];
 
 /* What a block is for. */
 typedef struct {

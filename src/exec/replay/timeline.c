@@ -69,18 +69,12 @@ ls_span_name (const LsTimeline *t, uint32_t rank, const LsSpan *span)
   return ls_op_is_of_host (op->kind) ? "host" : ls_op_kind_names[op->kind].name;
 }
 
-const char *
-ls_cause_name (LsCause cause)
-{
-  static const char *const names[] = {
-    [LS_CAUSE_NONE] = "none",
-    [LS_CAUSE_STREAM] = "stream",
-    [LS_CAUSE_DEP] = "dep",
-    [LS_CAUSE_HOST] = "host",
-  };
-  g_assert ((guint) cause < G_N_ELEMENTS (names));
-  return names[cause];
-}
+const char *const ls_cause_names[] = {
+  [LS_CAUSE_NONE] = "none",
+  [LS_CAUSE_STREAM] = "stream",
+  [LS_CAUSE_DEP] = "dep",
+  [LS_CAUSE_HOST] = "host",
+};
 
 /* --- the window ----------------------------------------------------------- */
 

@@ -111,7 +111,7 @@ const LsInstance *ls_span_instance (const LsTimeline *t, uint32_t rank, const Ls
  * Borrowed from the plan, or static. */
 const char *ls_span_name (const LsTimeline *t, uint32_t rank, const LsSpan *span);
 
-/* "none", "stream", "dep", "host"; static. */
-const char *ls_cause_name (LsCause cause);
+/* By LsCause: "none", "stream", "dep", "host". */
+extern const char *const ls_cause_names[];
 
 #endif

@@ -39,7 +39,7 @@ kinds_have_names (void)
   for (LsCollKind kind = 0; kind < LS_N_COLL_KINDS; kind++)
     for (LsCollKind other = 0; other < kind; other++)
       LS_CHECK (strcmp (ls_coll_kind_name (kind), ls_coll_kind_name (other)) != 0);
-  LS_CHECK_STR (ls_protocol_name (LS_PROTOCOL_LL128), "LL128");
+  LS_CHECK_STR (ls_protocol_names[LS_PROTOCOL_LL128], "LL128");
 }
 
 static void
