@@ -42,12 +42,6 @@ ls_dp_kind_name (int kind)
   return ls_enum_name (ls_dp_kind_names, kind);
 }
 
-const char *
-ls_p2p_name (int p2p)
-{
-  return ls_enum_name (ls_p2p_names, p2p);
-}
-
 void
 ls_strategy_init (LsStrategy *s)
 {

@@ -449,7 +449,6 @@ void ls_strategy_forget_layers (LsStrategy *s);
 void ls_strategy_fill_auto (LsStrategy *s);
 
 const char *ls_dp_kind_name (int kind);
-const char *ls_p2p_name (int p2p);
 extern const LsEnumName ls_dp_kind_names[], ls_p2p_names[];          /* LsDpKind, LsP2p; auto last */
 extern const LsEnumName ls_recompute_names[], ls_dispatcher_names[]; /* by value */
 

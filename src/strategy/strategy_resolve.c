@@ -219,7 +219,7 @@ VALUE (has_idle_replica, replicas_of (s).least == 0)
 VALUE (has_alike_replicas, replicas_of (s).least == replicas_of (s).most)
 
 NAME (name_dp_kind, ls_dp_kind_name ((int) x))
-NAME (name_p2p, ls_p2p_name ((int) x))
+NAME (name_p2p, ls_enum_name (ls_p2p_names, (int) x))
 NAME (name_dtype, ls_dtype_name ((LsDtype) x))
 NAME (name_recompute, ls_recompute_names[x].name)
 NAME (name_dispatcher, ls_dispatcher_names[x].name)

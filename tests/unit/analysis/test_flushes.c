@@ -93,7 +93,8 @@ each_flush_ends_a_step_of_its_own (void)
     bool is_right = one.t && two.t;
     for (uint32_t role = 0; is_right && role < one.plan->n_roles; role++)
       is_right = is_twice (one.plan, &one.plan->programs[role], two.plan, &two.plan->programs[role]);
-    ls_check_impl (is_right, __FILE__, __LINE__, "%s, %s", ways[w].schedule, ls_p2p_name (ways[w].p2p));
+    ls_check_impl (is_right, __FILE__, __LINE__, "%s, %s", ways[w].schedule,
+                   ls_enum_name (ls_p2p_names, ways[w].p2p));
     dp_run_clear (&one);
     dp_run_clear (&two);
   }
@@ -121,7 +122,8 @@ each_flush_takes_as_long (void)
            three = step_of (job_of (&ways[w], 3)), unbroken = step_of (whole);
     bool is_right = LS_CHECK_INT (two - one, >, 0) && LS_CHECK_INT (three - two, ==, two - one)
         && LS_CHECK_INT (unbroken, <, two) && LS_CHECK_INT (two, <, 2 * one);
-    ls_check_impl (is_right, __FILE__, __LINE__, "%s, %s", ways[w].schedule, ls_p2p_name (ways[w].p2p));
+    ls_check_impl (is_right, __FILE__, __LINE__, "%s, %s", ways[w].schedule,
+                   ls_enum_name (ls_p2p_names, ways[w].p2p));
   }
 }
 

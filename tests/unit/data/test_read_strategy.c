@@ -156,7 +156,7 @@ names_read_back (void)
   for (int k = LS_DP_NONE; k <= LS_DP_XLA_FSDP; k++)
     LS_CHECK (set (&s, "dp-kind", ls_dp_kind_name (k)) && s.dp_kind == k);
   for (int k = LS_P2P_NONE; k <= LS_P2P_OVERLAPPED; k++)
-    LS_CHECK (set (&s, "p2p", ls_p2p_name (k)) && s.mp.p2p == k);
+    LS_CHECK (set (&s, "p2p", ls_enum_name (ls_p2p_names, k)) && s.mp.p2p == k);
   for (int k = LS_RECOMPUTE_NONE; k <= LS_RECOMPUTE_FULL; k++)
     LS_CHECK (set (&s, "recompute", ls_recompute_names[k].name) && s.recompute == k);
   ls_strategy_clear (&s);

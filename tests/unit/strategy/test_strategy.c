@@ -31,8 +31,9 @@ summary (const LsStrategy *s)
 {
   return g_strdup_printf ("gpus %u dp %u %s%s zero %u@%u batch %u p2p %s %s%s%s seq %u %s %s/%s", s->gpus,
                           s->dp, ls_dp_kind_name (s->dp_kind), s->data.overlap ? " overlap" : "",
-                          s->zero_stage, s->data.zero_group, s->global_batch, ls_p2p_name (s->mp.p2p),
-                          s->schedule, s->sp ? " sp" : "", s->mp.tp_overlap ? " tp-overlap" : "", s->seq,
+                          s->zero_stage, s->data.zero_group, s->global_batch,
+                          ls_enum_name (ls_p2p_names, s->mp.p2p), s->schedule, s->sp ? " sp" : "",
+                          s->mp.tp_overlap ? " tp-overlap" : "", s->seq,
                           s->use.attention == LS_ATTENTION_FLASH ? "flash" : "unfused",
                           ls_dtype_name (s->dtype), ls_dtype_name (s->opt.grad_dtype));
 }
@@ -567,7 +568,7 @@ names_are_those_of_the_flags (void)
   for (int i = 0; i < (int) G_N_ELEMENTS (dp_kinds); i++)
     LS_CHECK_STR (ls_dp_kind_name (i), dp_kinds[i]);
   for (int i = 0; i < (int) G_N_ELEMENTS (p2ps); i++)
-    LS_CHECK_STR (ls_p2p_name (i), p2ps[i]);
+    LS_CHECK_STR (ls_enum_name (ls_p2p_names, i), p2ps[i]);
   for (int i = 0; i < (int) G_N_ELEMENTS (recomputes); i++)
     LS_CHECK_STR (ls_recompute_names[i].name, recomputes[i]);
 }
