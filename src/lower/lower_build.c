@@ -332,7 +332,8 @@ void
 build_join (Build *b, uint16_t index)
 {
   LsDep dep = { LS_DEP_END, index };
-  g_array_append_val (b->next_deps, dep);
+  if (index != NO_OP)
+    g_array_append_val (b->next_deps, dep);
 }
 
 void

@@ -398,7 +398,7 @@ flush (Build *b, Ipg *ipg, bool is_expert, const DpPass *p)
     deepspeed_wait (b, LS_STREAM_DP);
   uint16_t reduced = deepspeed_reduce (b, numel, is_expert, ipg->is_last, (uint16_t) ipg->n_reduced++);
   offload_gradients (b, p, dp_part (numel, dp_shard (b->l, is_expert).n), reduced);
-  if (!ipg->overlaps && reduced != NO_OP)
+  if (!ipg->overlaps)
     build_join (b, reduced);
 }
 
@@ -551,8 +551,7 @@ gather_in_chunks (Build *b, uint64_t numel, bool is_expert)
   uint16_t last = NO_OP;
   for (uint64_t i = 0; i < n_chunks && !b->is_too_long; i++)
     last = deepspeed_gather (b, n * (i + 1 < n_chunks ? size : part - size * i), is_expert, NO_OP);
-  if (last != NO_OP) /* the others are before it on their stream */
-    build_join (b, last);
+  build_join (b, last); /* the others are before it on their stream */
 }
 
 static void

@@ -757,8 +757,7 @@ step_end (Build *b, uint32_t pp_rank)
     uint32_t n = dp_shard (b->l, is_expert).n;
     uint16_t from = offloads_parameters (b->l) ? offload_fetch (b, dp_part (numel, n)) : NO_OP;
     uint16_t op = deepspeed_gather (b, numel, is_expert, from);
-    if (op != NO_OP || from != NO_OP)
-      build_join (b, op != NO_OP ? op : from);
+    build_join (b, op != NO_OP ? op : from);
     if (!b->l->s->data.collective_lists)
       continue;
     deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (b->l), numel, n_copies,

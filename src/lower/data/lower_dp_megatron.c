@@ -186,8 +186,7 @@ before (Build *b, DpPass *p, guint o)
       continue;
     }
     dispatch (b, g, i);
-    if (g->op[i] != NO_OP)
-      build_join (b, g->op[i]);
+    build_join (b, g->op[i]);
     dispatch_next (b, g, i);
   }
 }
@@ -297,11 +296,8 @@ step_end (Build *b, uint32_t pp_rank)
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     const uint64_t n[] = { chunk->n_params - chunk->n_expert, chunk->n_expert };
-    for (int is_expert = 0; is_expert < 2; is_expert++) {
-      uint16_t op = n[is_expert] > 0 ? gather (b, n[is_expert], is_expert, UINT16_MAX) : NO_OP;
-      if (op != NO_OP)
-        build_join (b, op);
-    }
+    for (int is_expert = 0; is_expert < 2; is_expert++)
+      build_join (b, n[is_expert] > 0 ? gather (b, n[is_expert], is_expert, UINT16_MAX) : NO_OP);
   }
 }
 

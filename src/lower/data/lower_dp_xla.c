@@ -308,8 +308,7 @@ static void
 finish_reductions (Build *b, XlaPass *x, guint n)
 {
   for (guint i = 0; i < n; i++)
-    if (g_array_index (x->reducing, Reduction, i).op != NO_OP)
-      build_join (b, g_array_index (x->reducing, Reduction, i).op);
+    build_join (b, g_array_index (x->reducing, Reduction, i).op);
   if (n > 0)
     build_barrier (b);
   for (guint i = 0; i < n; i++) {
@@ -388,29 +387,24 @@ ends_unit (const Build *b, const Chunk *c, guint o, bool is_forward)
 }
 
 static void
-await (Build *b, const XlaPass *x, guint o)
-{
-  if (x->gathered[o] != NO_OP)
-    build_join (b, x->gathered[o]);
-}
-
-static void
 before (Build *b, DpPass *p, guint o)
 {
+  XlaPass *x = p->state;
   if (p->type == LS_ACTION_B || p->type == LS_ACTION_I)
     xla_copy_from_arrays (b, p->c, o);
   bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && is_layer (p->c, o));
   if (gathers && ends_unit (b, p->c, o, p->type != LS_ACTION_F))
-    xla_gather_for (b, p->state, p, o);
+    xla_gather_for (b, x, p, o);
   if (p->type == LS_ACTION_F || !xla_multiplies_again (b->l, p->c, o))
-    await (b, p->state, o);
+    build_join (b, x->gathered[o]);
 }
 
 static void
 before_again (Build *b, DpPass *p, guint o)
 {
+  const XlaPass *x = p->state;
   if (xla_multiplies_again (b->l, p->c, o))
-    await (b, p->state, o);
+    build_join (b, x->gathered[o]);
 }
 
 /* A weight is dropped behind its last use, in the pass that gathered it or later. */

@@ -106,8 +106,7 @@ ring_forward (Build *b, LsTag tag)
   for (uint32_t i = 0; i < n; i++) {
     LsContextStep s = step_of (b, i);
     uint16_t sent = i + 1 < n ? send_on (b, i, before_last, tag) : NO_OP;
-    if (coming != NO_OP)
-      build_join (b, coming);
+    build_join (b, coming);
     coming = sent;
     before_last = last;
     if (s.is_idle)
@@ -160,20 +159,13 @@ exchange_kv (Build *b, uint32_t step, LsTag comm_tag, LsTag tag)
 }
 
 static void
-join_if (Build *b, uint16_t op)
-{
-  if (op != NO_OP)
-    build_join (b, op);
-}
-
-static void
 pytorchs_forward (Build *b, LsTag tag)
 {
   uint32_t n = b->l->mesh.cp;
   uint16_t coming = NO_OP;
   for (uint32_t i = 0; i < n; i++) {
     LsContextStep s = step_of (b, i);
-    join_if (b, coming);
+    build_join (b, coming);
     coming = i + 1 < n ? exchange_kv (b, i, tag, tag) : NO_OP;
     if (s.is_idle)
       continue;
@@ -190,11 +182,11 @@ pytorchs_backward (Build *b)
   uint16_t coming = NO_OP, grads = NO_OP;
   for (uint32_t i = 0; i < n; i++) {
     LsContextStep s = step_of (b, i);
-    join_if (b, coming);
+    build_join (b, coming);
     coming = i + 1 < n ? exchange_kv (b, i, LS_TAG_B, LS_TAG_I) : NO_OP;
     if (!s.is_idle)
       build_kernel (b, &s.bwd, LS_TAG_I);
-    join_if (b, grads);
+    build_join (b, grads);
     if (!s.is_idle)
       build_kernel (b, &s.merge_grad, LS_TAG_I);
     grads = build_cp (b, LS_COLL_PERMUTE, 2 * kv_bytes (b->l), LS_TAG_B, "kv grad permute");

@@ -99,8 +99,7 @@ gather_beside (Build *b, const LsKernel *gemm, LsTag tag, LsTag comm_tag)
         : i == 0 ? build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_COPY_PERMUTE, bytes, b->l->shard.dtype,
                                comm_tag, "tp ring exchange")
                  : build_move (b, NO_OP, bytes, comm_tag);
-    if (coming != NO_OP)
-      build_join (b, coming);
+    build_join (b, coming);
     last = build_kernel (b, &piece, tag);
     coming = moved;
   }
