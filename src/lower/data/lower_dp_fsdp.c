@@ -900,15 +900,15 @@ step_begin (Build *b, uint32_t pp_rank)
   step_held (b, pp_rank, false);
 }
 
-/* FSDP2 with a pipeline: all units, in the order of modules, the root first. adds: not for the first time in
+/* FSDP2 with a pipeline: all units, in the order of modules, the root first. is_first: for the first time in
  * the step. */
 static void
-reduce_units (Build *b, uint32_t pp_rank, bool adds)
+reduce_flush (Build *b, uint32_t pp_rank, bool is_first)
 {
   Lower *l = b->l;
   for (uint32_t c = 0; reduces_behind (l) && c < l->n_chunks; c++) {
     Fsdp *f = fsdp_new (l, NULL, chunk_at (l, pp_rank, c));
-    f->adds = adds;
+    f->adds = !is_first;
     for (guint i = 0; i < f->units->len; i++)
       reduce_params (b, f, f->root == NO_UNIT ? i : i == 0 ? f->root : i - 1);
     finish_reductions (b, f);
@@ -917,15 +917,9 @@ reduce_units (Build *b, uint32_t pp_rank, bool adds)
 }
 
 static void
-reduce_flush (Build *b, uint32_t pp_rank, bool is_first)
-{
-  reduce_units (b, pp_rank, !is_first);
-}
-
-static void
 reduce_rest (Build *b, uint32_t pp_rank)
 {
-  reduce_units (b, pp_rank, b->l->s->data.grad_sync == LS_GRAD_SYNC_FLUSH && b->l->n_flushes > 1);
+  reduce_flush (b, pp_rank, b->l->s->data.grad_sync != LS_GRAD_SYNC_FLUSH || b->l->n_flushes <= 1);
   step_held (b, pp_rank, true);
 }
 
