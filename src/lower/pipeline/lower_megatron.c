@@ -133,13 +133,8 @@ pipe_1f1b (Pipe *p)
     pipe_add_action (p, a);
     uint32_t send = pipe_sends_after (p, a), receive = next ? pipe_receives_before (p, next) : 0;
     bool is_fused = next && next->type != a->type && i >= p->n_warmup;
-    if (is_fused)
-      add_group (p, send | receive, a);
-    else {
-      add_group (p, send, a);
-      if (next)
-        add_group (p, receive, next);
-    }
+    add_group (p, is_fused ? send | receive : send, a);
+    add_group (p, is_fused ? 0 : receive, next);
   }
 }
 

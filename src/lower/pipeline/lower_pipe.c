@@ -338,12 +338,11 @@ await (Pipe *p, LsStream stream, uint32_t mb)
 {
   g_autofree char *name = g_strdup_printf ("wait for %s", ls_stream_names[stream].name);
   Build b;
-  if (build_reuses (&b, p->l, name)) {
-    pipe_add (p, b.segment, mb, 0);
-    return;
+  if (!build_reuses (&b, p->l, name)) {
+    build_join_stream (&b, stream);
+    b.segment = build_finish (&b, name);
   }
-  build_join_stream (&b, stream);
-  pipe_add (p, build_finish (&b, name), mb, 0);
+  pipe_add (p, b.segment, mb, 0);
 }
 
 /* And receives what the next forward needs. */
