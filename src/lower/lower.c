@@ -188,12 +188,11 @@ check_documents (const Lower *l, GError **error)
   double n = l->packing ? l->packing->n_drawn * OPS_OF_LAYER * l->model->n_layers : 0;
   if (n <= MAX_PASS_OPS)
     return TRUE;
-  g_set_error (
-      error, LS_ERROR, LS_ERROR_LIMIT,
+  return ls_fail (
+      error, LS_ERROR_LIMIT,
       "lengths: %u micro-batches with different documents make passes of about %.2g ops; the limit is "
       "%.2g. With lengths_draw mean all have the mean of the step",
       l->packing->n_drawn, n, MAX_PASS_OPS);
-  return FALSE;
 }
 
 static gboolean
@@ -265,13 +264,11 @@ lower_chunks (Lower *l, GError **error)
   }
   use_chunks_of (l, busiest);
   l->n_piece_events = n_piece_events (l);
-  if (kept * l->n_micro_batches > MAX_BYTES) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
+  if (kept * l->n_micro_batches > MAX_BYTES)
+    return ls_fail (
+        error, LS_ERROR_LIMIT,
         "micro-batches of %u x %u tokens would keep %.3g bytes of activations; bytes are counted up to %.3g",
         l->s->micro_batch, l->s->seq, kept * l->n_micro_batches, MAX_BYTES);
-    return FALSE;
-  }
   return TRUE;
 }
 
@@ -421,13 +418,11 @@ check_size (const Lower *l, GError **error)
 {
   double n = (l->sched->recipe == LS_RECIPE_MEGATRON ? 4.0 : 10.0) * l->n_micro_batches * l->s->vpp
       * l->mesh.pp * l->n_cp_roles * l->n_ep_roles * l->n_dp_roles;
-  if (n > MAX_INSTANCES) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_LIMIT,
+  if (n > MAX_INSTANCES)
+    return ls_fail (
+        error, LS_ERROR_LIMIT,
         "%u micro-batches through %u chunks of %u stages make a plan of %.3g entries; the limit is %.3g",
         l->n_micro_batches, l->s->vpp, l->mesh.pp, n, MAX_INSTANCES);
-    return FALSE;
-  }
   return TRUE;
 }
 

@@ -257,12 +257,9 @@ check_instance (const Check *check, uint32_t role, uint32_t instance, Fault *fau
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
-    if (ranges[i].value >= ranges[i].limit) {
-      g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
-                   "rank %u (role %u), instance %u: %s %u does not exist", check->rank_of_role[role], role,
-                   instance, ranges[i].name, ranges[i].value);
-      return FALSE;
-    }
+    if (ranges[i].value >= ranges[i].limit)
+      return fail (fault, "rank %u (role %u), instance %u: %s %u does not exist", check->rank_of_role[role],
+                   role, instance, ranges[i].name, ranges[i].value);
   return TRUE;
 }
 
@@ -272,10 +269,8 @@ check_lead (const Check *check, uint32_t role, Fault *fault)
   const LsProgram *p = &check->plan->programs[role];
   if (p->n_lead == 0 || p->n_lead < p->n_instances)
     return TRUE;
-  g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
-               "rank %u (role %u): %u of its %u instances are for the first step only",
+  return fail (fault, "rank %u (role %u): %u of its %u instances are for the first step only",
                check->rank_of_role[role], role, p->n_lead, p->n_instances);
-  return FALSE;
 }
 
 /* Segments are shared, so each is looked at once, where it first runs. */
