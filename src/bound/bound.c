@@ -183,23 +183,22 @@ bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb)
 
 /* Of experts, and of all else. */
 static LsTime
-data_time (const BoundComm *c, LsCollKind kind, uint64_t n_others, uint64_t n_experts, uint64_t size)
+data_time (const BoundComm *c, LsCollKind kind, const BoundPart *p, uint64_t size)
 {
-  return bound_time (c, GROUP_COPIES, kind, n_others * size)
-      + bound_time (c, GROUP_EXPERT_COPIES, kind, n_experts * size);
+  return bound_time (c, GROUP_COPIES, kind, (p->size.n_params - p->size.n_expert) * size)
+      + bound_time (c, GROUP_EXPERT_COPIES, kind, p->size.n_expert * size);
 }
 
 static LsTime
-gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
+gathers_time (const BoundComm *c, const BoundPart *p)
 {
-  return data_time (c, LS_COLL_ALL_GATHER, n_others, n_experts, c->s->fp8.params ? 1 : 2);
+  return data_time (c, LS_COLL_ALL_GATHER, p, c->s->fp8.params ? 1 : 2);
 }
 
 static LsTime
 reductions_time (const BoundComm *c, LsCollKind kind, const BoundPart *p)
 {
-  uint64_t size = c->s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  return data_time (c, kind, p->size.n_params - p->size.n_expert, p->size.n_expert, size);
+  return data_time (c, kind, p, c->s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2);
 }
 
 /* --- Megatron-LM --------------------------------------------------------------------------- */
@@ -223,8 +222,7 @@ bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 {
   if (!gathers_early (c->s) || c->s->vpp > 1)
     return 0;
-  LsTime time
-      = gathers_time (c, rank->sum->size.n_params - rank->sum->size.n_expert, rank->sum->size.n_expert);
+  LsTime time = gathers_time (c, rank->sum);
   return rank->has_embedding ? MAX (0, time - rank->sum->f) : time;
 }
 
@@ -232,9 +230,7 @@ bound_first_gathers (const BoundComm *c, const BoundRank *rank)
 static LsTime
 bound_last_gathers (const BoundComm *c, const BoundRank *rank)
 {
-  return is_sharded (c->s) && !gathers_early (c->s)
-      ? gathers_time (c, rank->sum->size.n_params - rank->sum->size.n_expert, rank->sum->size.n_expert)
-      : 0;
+  return is_sharded (c->s) && !gathers_early (c->s) ? gathers_time (c, rank->sum) : 0;
 }
 
 static LsTime
