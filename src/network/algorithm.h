@@ -146,8 +146,8 @@ ls_coll_is_across (const LsCollCall *call, uint32_t from, uint32_t to)
  * sends a block to the next. All else is left to do (coll_star.c, coll_p2p.c). */
 void ls_script_of_root (LsScript *s);
 void ls_script_shift (LsScript *s);
-/* Of a script in each of whose rounds every place receives one message. */
-uint32_t ls_script_one_receive (const LsScript *s, uint32_t place, uint32_t round);
+/* Of a script in each of whose rounds every place receives max_sends messages. */
+uint32_t ls_script_receives_most (const LsScript *s, uint32_t place, uint32_t round);
 
 /* Costs of a script whose messages move like single sends of NCCL: hops, p2p rates, all
  * channels for each message. */

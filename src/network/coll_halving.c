@@ -260,7 +260,7 @@ pat_script (const LsCollCall *call, LsScript *s)
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = pat_sends;
-  s->n_receives = ls_script_one_receive;
+  s->n_receives = ls_script_receives_most;
   s->base = ls_nccl_base (call->nccl, call->kind);
   s->hop_intra = s->hop_inter
       = (LsTime) ((double) call->nccl->hop_inter / HOPS_AT_ONCE) + POST_PS * call->n / s->n_rounds;
@@ -329,7 +329,7 @@ barrier_script (const LsCollCall *call, LsScript *s)
   s->n_rounds = g_bit_storage (call->n - 1);
   s->max_sends = 1;
   s->sends = barrier_sends;
-  s->n_receives = ls_script_one_receive;
+  s->n_receives = ls_script_receives_most;
 }
 
 #define BARRIER_KINDS LS_COLL_BIT (LS_COLL_BARRIER)

@@ -96,7 +96,7 @@ script (const LsCollCall *call, LsScript *s)
     s->n_rounds += x->n_rounds[part];
   s->max_sends = 1;
   s->sends = sends;
-  s->n_receives = ls_script_one_receive;
+  s->n_receives = ls_script_receives_most;
   s->base = ls_nccl_base (nccl, call->kind);
   s->hop_intra = nccl->hop_intra;
   s->hop_inter = nccl->hop_inter;

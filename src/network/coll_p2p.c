@@ -152,9 +152,9 @@ sends_permute (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
 }
 
 uint32_t
-ls_script_one_receive (const LsScript *s, uint32_t place, uint32_t round)
+ls_script_receives_most (const LsScript *s, uint32_t place, uint32_t round)
 {
-  return 1;
+  return s->max_sends;
 }
 
 void
@@ -162,7 +162,7 @@ ls_script_shift (LsScript *s)
 {
   s->n_rounds = s->max_sends = 1;
   s->sends = sends_permute;
-  s->n_receives = ls_script_one_receive;
+  s->n_receives = ls_script_receives_most;
 }
 
 static LsTime

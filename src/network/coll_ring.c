@@ -478,12 +478,6 @@ sends_of_parts (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   return x->n_rings;
 }
 
-static uint32_t
-receives_of_parts (const LsScript *s, uint32_t place, uint32_t round)
-{
-  return ((const Rings *) s->data)->n_rings;
-}
-
 static void
 edges_of_chain (const LsScript *s, uint32_t place, LsEdges *ret)
 {
@@ -541,7 +535,7 @@ script (const LsCollCall *call, LsScript *s)
   s->max_sends = x->n_rings;
   s->has_lanes = !is_chain;
   s->sends = sends_of_parts;
-  s->n_receives = receives_of_parts;
+  s->n_receives = ls_script_receives_most;
   if (is_chain)
     ls_script_pipe (s, ls_coll_chunks (call, n_flows, call->n - 1, (uint64_t) x->n_rings * (call->n - 1)), 1,
                     call->n - 1, edges_of_chain);
