@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct {
   const LsCollCall *call;
-  uint32_t k, n_hosts, n_leaves;
+  uint32_t k, n_leaves;
   const uint32_t *leaf_of; /* [n] of a seat                     */
   const Leaf *leaves;
   const uint32_t *n_leaves_of; /* [k] of a rail                     */
@@ -237,13 +237,12 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
   uint32_t n_channels = ls_coll_channels (call);
   x->call = call;
   x->k = call->seats.per_host;
-  x->n_hosts = call->seats.n_hosts;
   find_leaves (call->arena, x);
   ls_script_cut (call, s, n_chunks * x->k);
   ls_script_pipe (s, n_chunks, x->k, N_STAGES, edges);
   s->data = x;
   s->n_switches = x->n_leaves + x->k;
-  s->max_sends = MAX (2 * x->k, MAX (x->n_hosts, x->n_leaves) + 1);
+  s->max_sends = MAX (2 * x->k, MAX (call->seats.n_hosts, x->n_leaves) + 1);
   s->route = route;
   s->base = ls_nccl_base (nccl, call->kind);
   s->rate_intra = nccl->ring_bus_intra / n_channels;
