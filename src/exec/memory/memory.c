@@ -153,6 +153,15 @@ memory_throughout (const LsMemoryInput *in, uint32_t role, uint32_t rank, uint64
     add_libraries (in->plan, in->cluster, in->nccl, rank, ret_bytes);
 }
 
+static uint64_t
+outside_allocator (const uint64_t bytes[LS_N_MEM])
+{
+  uint64_t outside = 0;
+  for (int c = 0; c < LS_N_MEM; c++)
+    outside += memory_is_outside_allocator (c) ? bytes[c] : 0;
+  return outside;
+}
+
 uint64_t
 memory_allocator_limit (const LsMemoryInput *in, uint32_t rank, const uint64_t throughout[LS_N_MEM])
 {
@@ -160,9 +169,7 @@ memory_allocator_limit (const LsMemoryInput *in, uint32_t rank, const uint64_t t
   uint64_t limit = has_gpu ? ls_memory_capacity_of (in->plan, in->cluster, rank)
       : in->cluster        ? ls_memory_capacity (&in->cluster->spec.gpu)
                            : 0,
-           outside = 0;
-  for (int c = 0; c < LS_N_MEM; c++)
-    outside += memory_is_outside_allocator (c) ? throughout[c] : 0;
+           outside = outside_allocator (throughout);
   return limit > outside ? limit - outside : 0;
 }
 
@@ -244,15 +251,6 @@ tell_allocator (Ledger *l, const MemoryChange *c, uint32_t lap, guint n_changes)
     *handle = ls_allocator_take (l->allocator, c->buffer->bytes, c->stream);
 }
 
-static uint64_t
-outside_allocator (const LsClassMemory *m)
-{
-  uint64_t bytes = 0;
-  for (int c = 0; c < LS_N_MEM; c++)
-    bytes += memory_is_outside_allocator (c) ? m->category_peak[c] : 0;
-  return bytes;
-}
-
 static void
 ledger_init (Ledger *l, LsClassMemory *m, const LsMemoryInput *in, uint32_t n_laps, const GArray *changes)
 {
@@ -291,7 +289,7 @@ ledger_finish (Ledger *l)
     m->reserved_bytes = stats.peak_reserved;
     m->allocated_bytes = stats.peak_allocated;
     m->n_given_back = stats.n_given_back;
-    m->needed_bytes = stats.peak_reserved + outside_allocator (m);
+    m->needed_bytes = stats.peak_reserved + outside_allocator (m->category_peak);
   }
   ls_allocator_free (l->allocator);
   g_free (l->handles);
@@ -609,6 +607,6 @@ ls_memory_allocated (const LsMemory *m)
   uint64_t most = 0;
   for (uint32_t i = 0; i < m->n_classes; i++)
     if (m->classes[i].count > 0)
-      most = MAX (most, m->classes[i].peak_bytes - outside_allocator (&m->classes[i]));
+      most = MAX (most, m->classes[i].peak_bytes - outside_allocator (m->classes[i].category_peak));
   return most;
 }
