@@ -110,6 +110,9 @@ answer (const LsRequest *r, GError **error)
   ls_answer_set_command (a, ls_request_command (r)->shown.name, ls_request_to_text (r));
   if (!ls_request_command (r)->run (r, a, error))
     return NULL;
+  g_autoptr (GPtrArray) again = g_ptr_array_new_with_free_func (g_free);
+  ls_request_note_again (r, again);
+  ls_answer_note_all (a, again);
   note_counts (r, a);
   ls_answer_write_page (a, r);
   return g_steal_pointer (&a);

@@ -343,16 +343,13 @@ ls_job_answer_new_of (const LsRequest *r, const char *from, LsAnswer *a, GError 
   return g_steal_pointer (&j);
 }
 
-/* As one would type them, with the slice that was asked for, which is no knob of the strategy. */
+/* As one would type them: knobs of the strategy, and what was asked for besides. */
 static char *
 options_of (const LsJobAnswer *j)
 {
-  const uint32_t *slice = j->spec.slice;
-  g_autofree char *knobs = ls_job_knobs (&j->spec, &j->job->model, true, &j->job->strategy);
-  GString *text = g_string_new (knobs);
-  for (guint i = 0; i < LS_TORUS_AXES && slice[i] > 0; i++)
-    g_string_append_printf (text, "%s%u", i ? "x" : " --slice ", slice[i]);
-  return g_string_free (text, FALSE);
+  g_autofree char *knobs = ls_job_knobs (&j->spec, &j->job->model, true, &j->job->strategy),
+                  *asked = ls_job_options (&j->spec);
+  return g_strchomp (g_strconcat (knobs, " ", asked, NULL));
 }
 
 LsReportExtras

@@ -190,6 +190,24 @@ ls_request_to_text (const LsRequest *r)
   return g_string_free (text, FALSE);
 }
 
+void
+ls_request_note_again (const LsRequest *r, GPtrArray *notes)
+{
+  for (guint i = 1; i < r->given->len; i++) {
+    const Given *last = &g_array_index (r->given, Given, i);
+    for (guint k = 0; k < i && !last->option->is_repeated; k++) {
+      const Given *g = &g_array_index (r->given, Given, k);
+      if (g->option != last->option || strcmp (g->value, last->value) == 0)
+        continue;
+      g_autoptr (GString) text = g_string_new (NULL);
+      append_given (text, g);
+      g_string_append (text, " is not used:");
+      append_given (text, last);
+      ls_note (notes, "%s stands behind it", text->str + 1);
+    }
+  }
+}
+
 /* --- the command's own options -------------------------------------------------------------------- */
 
 static void

@@ -10,6 +10,8 @@
 LsRequest *ls_request_of (const Command *command);
 const Command *ls_request_command (const LsRequest *r);
 
+/* Adds notes (char *) of what was set again, of which the last counts. */
+void ls_request_note_again (const LsRequest *r, GPtrArray *notes);
 /* "lockstep run --model gpt3-175b ...", quoted for a shell: what was set, in order. Newly allocated. */
 char *ls_request_to_text (const LsRequest *r);
 

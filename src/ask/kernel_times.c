@@ -356,7 +356,11 @@ append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags,
 {
   const LsKernelSpec *s = b->spec;
   guint n_foreign = 0;
-  g_autoptr (GArray) table = ls_read_kernels (b->spec->from, NULL, b->calibration.name, &n_foreign, diags);
+  g_autofree char *unread = NULL;
+  g_autoptr (GArray) table
+      = ls_read_kernels (b->spec->from, NULL, b->calibration.name, &n_foreign, &unread, diags);
+  if (unread)
+    ls_note (notes, "columns of %s that nothing reads: %s", s->from, unread);
   if (n_foreign > 0)
     ls_note (notes,
              "%u rows are passed over: products in fp8_block, fp4_block or int8, or "
@@ -423,7 +427,7 @@ assume (const Bench *b, LsKernelRows *shown)
       s->from ? NULL : "so many bytes take as long in any format" },
     { is_gemm, "layout", "operands %s", "by default", "--layout LAYOUT" },
     { is_attention, "causal", "causal attention", "by default", "--causal 0|1" },
-    { n_heed_heat > 0, "sustained", "heat of other kernels, as in a step", "by default", "--sustained",
+    { n_heed_heat > 0, "sustained", "heat that other kernels of a step make", "by default", "--sustained",
       is_all ? of_table : "no such kernel takes longer on a hot chip" },
     { n_of_table > 0, "measured", "times measured in %s", NULL, "--measured FILE",
       "the table has no such kernel" },
@@ -484,7 +488,7 @@ load (Bench *b, LsDiagList *diags)
   if (!ls_access_load (b->gpu.access, &b->calibration, diags))
     return false;
   if (b->spec->measured)
-    b->measured = ls_read_kernels (b->spec->measured, NULL, b->calibration.name, NULL, diags);
+    b->measured = ls_read_kernels (b->spec->measured, NULL, b->calibration.name, NULL, NULL, diags);
   return !b->spec->measured || b->measured;
 }
 

@@ -11,6 +11,7 @@
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
 #include "job/assumptions.h"
+#include "job/job_from.h"
 #include "job/price.h"
 #include "job/softwares.h"
 #include "schedules/sched.h"
@@ -652,7 +653,7 @@ ls_what_if_has_other_price (const LsWhatIf *w, const LsWhatIfRow *row)
 {
   double now = w->now.usd_per_million_tokens * w->now.tokens_per_s,
          then = row->usd_per_million_tokens * row->tokens_per_s;
-  return !row->refused && fabs (then - now) > 1e-9 * now;
+  return !row->refused && (isnan (then) != isnan (now) || fabs (then - now) > 1e-9 * now);
 }
 
 /* The first on that cluster, or NULL with another price; NULL: there is none. most: of those that do not fit,
@@ -707,7 +708,10 @@ ls_what_if_assume_others (const LsJobSpec *spec, const LsWhatIf *w, double least
     const char *cluster = g_array_index (successors, char *, i);
     const LsWhatIfRow *row = row_on (w, cluster, 0, NULL);
     const bool is_shown = row_on (w, cluster, least_gain, most) != NULL;
-    g_autofree char *bare = ls_override_bare (cluster), *words = g_strconcat ("$%s for one of ", bare, NULL),
+    g_autofree char *bare = ls_override_bare (cluster),
+                    *words = row && isnan (row->usd_per_gpu_hour)
+        ? g_strdup_printf ("price of one of %s %%s", bare)
+        : g_strconcat ("$%s for one of ", bare, NULL),
                     *path = g_strdup_printf ("successors.%u", i),
                     *dearer = ls_override_add (cluster, "gpu.usd_per_hour=USD"),
                     *other = ls_cluster_change (spec->cluster, c, path, dearer);
@@ -767,10 +771,12 @@ ls_what_if_softwares (const LsJobSpec *spec, LsJobResult *r, guint n_threads, co
   g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_change_free);
   const GPtrArray *programs = ls_softwares ();
   const char *architecture = ls_hardware_architecture (r->hardware);
-  int dp_kind = r->strategy.dp_kind; /* a single copy is data parallel in no way, which all have */
+  int dp_kind = r->strategy.dp_kind;
+  /* A single copy is data parallel in no way, which all have; what nobody said is each program's own. */
+  bool is_free = dp_kind == LS_DP_NONE || !ls_job_says (spec, "dp_kind");
   for (guint i = 0; r->model.name && i < programs->len; i++) {
     const LsSoftwareSpec *program = programs->pdata[i];
-    if ((dp_kind != LS_DP_NONE && !ls_software_has_dp_kind (program, dp_kind))
+    if ((!is_free && !ls_software_has_dp_kind (program, dp_kind))
         || !ls_software_names_architecture (program->architectures, architecture)
         || !ls_software_names_architecture (program->runs_on, architecture))
       continue;

@@ -691,6 +691,16 @@ add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const 
   add_of_file (&all, spec, c, of, G_N_ELEMENTS (of));
 }
 
+/* Whether an option was set that is no knob. */
+static bool
+is_asked (const LsJobSpec *spec, const char *key)
+{
+  for (guint i = 0; spec->settings && i < spec->settings->len; i += 2)
+    if (g_str_equal (spec->settings->pdata[i], key))
+      return true;
+  return false;
+}
+
 /* How it is simulated, and memory counted. */
 static void
 add_views (GArray *all, const LsJobSpec *spec, const LsHardware *hardware)
@@ -702,7 +712,7 @@ add_views (GArray *all, const LsJobSpec *spec, const LsHardware *hardware)
       continue;
     g_autofree char *instead = ls_field_option (f, ls_field_argument (f));
     ls_assumptions_add (&all, f->key, ls_field_text (f, spec, NULL), NULL,
-                        ls_job_says (spec, f->key) ? NULL : "by default", instead);
+                        is_asked (spec, f->key) ? NULL : "by default", instead);
   }
 }
 

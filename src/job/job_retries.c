@@ -328,7 +328,9 @@ idle_reason (const LsJobResult *r)
     return r->retries.is_out_of_memory ? no_room : r->retries.n == 0 ? none : NULL;
   g_autoptr (LsRetries) x = ls_retries_new (r->plan);
   g_autoptr (LsMemory) m = memory_of (r, r->hardware, r->timeline, x);
-  if (ls_cluster_traits (&r->cluster->spec)->runs_xla || !may_meet_limit (m))
+  if (ls_cluster_traits (&r->cluster->spec)->runs_xla)
+    return "XLA places buffers when it compiles";
+  if (!may_meet_limit (m))
     return none;
   return worst_of (x)->is_out_of_memory ? no_room : worst_of (x)->n_retries == 0 ? none : NULL;
 }

@@ -108,7 +108,7 @@ ls_price_assume_hour (const LsPrice *p, const char *words, const char *why, cons
   bool is_known = !isnan (p->usd_per_gpu_hour);
   ls_assumptions_add (assumptions, "gpu_hour",
                       is_known ? g_strdup_printf ("%g", p->usd_per_gpu_hour) : g_strdup ("unknown"),
-                      is_known || !words ? words : "price of an hour %s",
+                      is_known || !words || *words != '$' ? words : "price of an hour %s",
                       is_known ? why : "the accelerator's file has none", instead);
 }
 
@@ -124,8 +124,11 @@ ls_price_assume (const LsPrice *p, const LsPrice *given, bool is_told, GArray **
                                           : g_strdup ("%s W for a GPU");
   ls_price_assume_hour (p, is_told && !isnan (p->usd_per_gpu_hour) ? NULL : "$%s for an hour of a GPU",
                         isnan (given->usd_per_gpu_hour) ? file : NULL, "--gpu-hour USD", assumptions);
-  if (isnan (p->gpu_watts))
+  if (isnan (p->gpu_watts)) {
+    ls_assumptions_add (assumptions, "gpu_watts", g_strdup ("unknown"), "power %s",
+                        "the accelerator's file has none", "--gpu-watts W");
     return;
+  }
   ls_assumptions_add (assumptions, "gpu_watts",
                       has_activities ? g_steal_pointer (&by_activity) : g_strdup_printf ("%g", p->gpu_watts),
                       is_told ? NULL : watts, isnan (given->gpu_watts) ? file : NULL,

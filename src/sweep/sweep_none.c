@@ -26,6 +26,13 @@ typedef struct {
   LsStrategy first; /* resolved */
 } Place;
 
+/* The one degree without a range of its own: it cuts experts that are there, and makes no other job. */
+static bool
+is_etp (const LsField *f)
+{
+  return strcmp (f->key, "etp") == 0;
+}
+
 /* Asked for, or no choice of whoever runs the job. */
 static bool
 is_settled (const LsSweepRun *x, LsSpaceAxis axis)
@@ -34,7 +41,8 @@ is_settled (const LsSweepRun *x, LsSpaceAxis axis)
   const LsJobSpec *job = &x->spec->job;
   bool is_said = axis >= LS_N_SPACE_AXES && job->said && g_hash_table_contains (job->said, f->key);
   return axis == LS_SPACE_GPUS || axis == LS_SPACE_GLOBAL_BATCH || x->spec->space.is_given[axis] || is_said
-      || (axis >= LS_N_SPACE_AXES && (f->set_only || (f->of_program && !f->usual) || f->of_job));
+      || (axis >= LS_N_SPACE_AXES
+          && (f->set_only || (f->of_program && !f->usual) || (f->of_job && !is_etp (f))));
 }
 
 /* All words of an axis, or none: char *, owned. */
@@ -47,8 +55,9 @@ words_of (const LsSweepRun *x, LsSpaceAxis axis)
            most = MIN (ls_cluster_taken (&x->hardware->spec), 8);
   for (guint i = 0; axis == LS_SPACE_SCHEDULE && ls_sched_at (i); i++)
     g_ptr_array_add (words, g_strdup (ls_sched_at (i)->name));
-  bool has_cp = axis == LS_SPACE_CP && ls_space_may_cut_sequences (&x->model);
-  for (uint32_t d = 1; has_cp && d <= MIN (gpus, most); d *= 2)
+  bool is_degree = axis == LS_SPACE_CP ? ls_space_may_cut_sequences (&x->model)
+                                       : x->model.moe.n_experts > 0 && is_etp (f);
+  for (uint32_t d = 1; is_degree && d <= MIN (gpus, most); d *= 2)
     if (gpus % d == 0)
       g_ptr_array_add (words, g_strdup_printf ("%u", d));
   for (uint32_t d = 0; axis == LS_SPACE_ZERO && d <= 3; d++)

@@ -46,7 +46,7 @@ read_cases (const char *text, LsDiagList *diags)
 static bool
 read_collectives (const char *text, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_read_collectives ("fuzz.csv", text, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives ("fuzz.csv", text, NULL, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsMeasuredCollective *m = g_ptr_array_index (rows, i);
     g_assert (m->cluster && m->op && *m->op && m->n_nodes > 0 && m->n_gpus % m->n_nodes == 0
@@ -58,7 +58,7 @@ read_collectives (const char *text, LsDiagList *diags)
 static bool
 read_kernels (const char *text, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_read_kernels ("fuzz.csv", text, "a100", NULL, diags);
+  g_autoptr (GArray) rows = ls_read_kernels ("fuzz.csv", text, "a100", NULL, NULL, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *t = &g_array_index (rows, LsTimedKernel, i);
     g_assert (t->kernel.bytes > 0 && t->kernel.flops >= 0 && isfinite (t->kernel.flops));

@@ -83,7 +83,7 @@ void
 ls_samples_read (LsSampleSink *sink, const char *file, const char *gpu, LsSampleFilter filter)
 {
   g_autofree char *path = g_build_filename (sink->folder, file, NULL);
-  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, gpu, NULL, sink->diags);
+  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, gpu, NULL, NULL, sink->diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *row = &g_array_index (rows, LsTimedKernel, i);
     if (!filter || filter (row))
@@ -118,7 +118,7 @@ ls_samples_where (LsSampleSink *sink, const char *file, const char *where)
     if (row_has (csv, r, conditions))
       g_string_append_printf (kept, "\n%s", lines[r + 1]);
   g_string_append_c (kept, '\n');
-  g_autoptr (GArray) rows = ls_read_kernels (file, kept->str, NULL, NULL, sink->diags);
+  g_autoptr (GArray) rows = ls_read_kernels (file, kept->str, NULL, NULL, NULL, sink->diags);
   if (rows)
     g_array_append_vals (sink->samples, rows->data, rows->len);
 }

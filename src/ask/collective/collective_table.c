@@ -402,9 +402,12 @@ static gboolean
 read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  run->measured = ls_read_collectives (spec->compare, NULL, diags);
+  g_autofree char *unread = NULL;
+  run->measured = ls_read_collectives (spec->compare, NULL, &unread, diags);
   if (!run->measured)
     return ls_diag_list_to_error (diags, error);
+  if (unread)
+    ls_note (run->notes, "columns of %s that nothing reads: %s", spec->compare, unread);
   const LsMeasuredCollective *first = g_ptr_array_index (run->measured, 0);
   return !spec->trust || first->trust
       || ls_fail (error, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none", spec->compare,

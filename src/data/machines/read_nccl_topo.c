@@ -237,7 +237,7 @@ start_system (Making *m, const Said *said, uint32_t *thing)
 {
   if (strcmp (said->version, "1") != 0)
     return complain (m, m->line, NULL,
-                     "<system>: expected version \"1\", as NCCL dumps it; got \"%.40s\", and RCCL's is 2",
+                     "<system>: expected version \"1\", as NCCL dumps it; got \"%.40s\" (RCCL's is 2)",
                      said->version);
   m->gpu = g_strdup (said->x_gpu);
   return true;

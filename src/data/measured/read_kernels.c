@@ -313,7 +313,8 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
 }
 
 GArray *
-ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_foreign, LsDiagList *diags)
+ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_foreign, char **ret_unread,
+                 LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
   if (!csv)
@@ -341,6 +342,8 @@ ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_f
   ls_hold_kernels_out (rows, false);
   if (n_foreign)
     *n_foreign = n_passed;
+  if (ret_unread)
+    *ret_unread = ls_csv_unread (csv, columns);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
 }
 
@@ -894,7 +897,7 @@ read_csv (LsProfile *p, LsDiagList *diags)
 static void
 read_table (LsProfile *p, const char *text, const char *gpu, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_read_kernels (p->path, text, gpu, NULL, diags);
+  g_autoptr (GArray) rows = ls_read_kernels (p->path, text, gpu, NULL, NULL, diags);
   p->n_rows = ls_csv_n_rows (p->csv);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *t = &g_array_index (rows, LsTimedKernel, i);

@@ -58,9 +58,10 @@ typedef struct {
  * calibration); NULL, with located diagnostics (LS_ERROR_INPUT), if the columns are those of no known
  * table, a cell is wrong or no row is left. A GArray of LsTimedKernel. Rows in a format of which no
  * product is simulated by itself (fp8_block, fp4_block, int8), or with keys and values in another than the
- * rest (kv_dtype), are passed over and counted in `n_foreign`, which may be NULL. */
+ * rest (kv_dtype), are passed over and counted in `n_foreign`, which may be NULL, as ret_unread may: names of
+ * columns that nothing reads (ls_csv_unread()). */
 GArray *ls_read_kernels (const char *path, const char *text, const char *gpu, guint *n_foreign,
-                         LsDiagList *diags);
+                         char **ret_unread, LsDiagList *diags);
 
 /* The md5 of the key of a family mod 10: "4096,1024". */
 guint ls_kernel_family (const char *key);

@@ -33,7 +33,7 @@ measured_free (gpointer data)
 }
 
 GPtrArray *
-ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
+ls_read_collectives (const char *path, const char *text, char **ret_unread, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
   if (!csv)
@@ -58,6 +58,8 @@ ls_read_collectives (const char *path, const char *text, LsDiagList *diags)
                     "expected a divisor of gpus %u; got %u", m->n_gpus, m->n_nodes);
     g_ptr_array_add (rows, m);
   }
+  if (ret_unread)
+    *ret_unread = ls_csv_unread (csv, columns);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
 }
 
@@ -652,7 +654,7 @@ static void
 read_table (GPtrArray *runs, const char *path, const char *sha256, const char *text, size_t n,
             LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_read_collectives (path, text, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, text, NULL, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsMeasuredCollective *m = rows->pdata[i];
     LsNcclTests *t = run_of (runs, path, sha256, m);

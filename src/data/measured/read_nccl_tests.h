@@ -71,7 +71,8 @@ typedef struct {
 } LsMeasuredCollective;
 
 /* Reads all rows of the file, or of its text if that is not NULL; NULL, with located diagnostics, if any
- * cell is wrong or there is no row. A GPtrArray of LsMeasuredCollective that frees them. */
-GPtrArray *ls_read_collectives (const char *path, const char *text, LsDiagList *diags);
+ * cell is wrong or there is no row. A GPtrArray of LsMeasuredCollective that frees them. ret_unread: NULL
+ * allowed; names of columns that nothing reads (ls_csv_unread()). */
+GPtrArray *ls_read_collectives (const char *path, const char *text, char **ret_unread, LsDiagList *diags);
 
 #endif

@@ -364,6 +364,20 @@ read_field (const LsCsv *csv, guint row, const LsCsvField *c, void *target, LsDi
   ls_csv_error (csv, row, c->column, diags, "%s", complaint);
 }
 
+char *
+ls_csv_unread (const LsCsv *csv, const GArray *columns)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  for (guint i = 0; i < ls_csv_n_columns (csv); i++) {
+    guint k = 0;
+    while (k < columns->len && g_array_index (columns, LsCsvField, k).column != i)
+      k++;
+    if (k == columns->len)
+      g_ptr_array_add (names, (gpointer) ls_csv_column_name (csv, i));
+  }
+  return names->len > 0 ? ls_joined (names, 0, ", ") : NULL;
+}
+
 void
 ls_csv_fields_read (const LsCsv *csv, guint row, const GArray *columns, void *target, LsDiagList *diags)
 {

@@ -74,6 +74,10 @@ void ls_csv_fields_find (const LsCsv *csv, const LsField *field, LsCsvNeed need,
 void ls_csv_fields_find_all (const LsCsv *csv, const LsField *fields, size_t offset, GArray *columns,
                              LsDiagList *diags);
 
+/* Names of the columns that are not among these, with commas: notes of whoever made the table, or keys that
+ * were mistyped. Newly allocated; NULL: there are none. */
+char *ls_csv_unread (const LsCsv *csv, const GArray *columns);
+
 /* Sets in target what the cells of a row say; a diagnostic for each that is wrong. */
 void ls_csv_fields_read (const LsCsv *csv, guint row, const GArray *columns, void *target, LsDiagList *diags);
 

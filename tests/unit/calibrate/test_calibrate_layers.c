@@ -375,7 +375,7 @@ subsets_of_measured_kernels_make_nothing_worse (void)
   if (!path || !g_file_get_contents (path, &text, NULL, NULL) || !fixture_load (&x))
     return;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GArray) all = ls_read_kernels (path, NULL, "h100", NULL, diags);
+  g_autoptr (GArray) all = ls_read_kernels (path, NULL, "h100", NULL, NULL, diags);
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   guint n_lines = g_strv_length (lines) - 2;
   GRand *rand = g_rand_new_with_seed (20);

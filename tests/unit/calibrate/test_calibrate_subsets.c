@@ -299,7 +299,7 @@ source_load (Measured *d, guint which, const Fixture *x, const char *file)
   if (!g_file_get_contents (path, &text, NULL, NULL))
     return;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GArray) kernels = ls_read_kernels (file, text, x->gpu.calibration, NULL, diags);
+  g_autoptr (GArray) kernels = ls_read_kernels (file, text, x->gpu.calibration, NULL, NULL, diags);
   g_autoptr (GPtrArray) lines = lines_of (text);
   d->source[which].header = g_strdup (lines->pdata[0]);
   if (kernels) /* NULL: none is of this GPU */
@@ -561,7 +561,7 @@ add_timed (GString *csv, const Fixture *x, GRand *rand, const Table *t, const ch
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *one = g_strdup_printf ("%s\n%s,1\n", header, cells);
-  g_autoptr (GArray) rows = ls_read_kernels ("t.csv", one, x->gpu.calibration, NULL, diags);
+  g_autoptr (GArray) rows = ls_read_kernels ("t.csv", one, x->gpu.calibration, NULL, NULL, diags);
   if (!LS_CHECK (rows && rows->len == 1))
     return;
   if (csv->len == 0)

@@ -21,7 +21,7 @@ static GArray *
 parse (const char *text, const char *gpu)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  GArray *rows = ls_read_kernels ("t.csv", text, gpu, NULL, diags);
+  GArray *rows = ls_read_kernels ("t.csv", text, gpu, NULL, NULL, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   ls_check_impl (rows != NULL, __FILE__, __LINE__, "%s", said);
   return rows;
@@ -63,7 +63,7 @@ formats_of_others_are_passed_over_and_counted (void)
       -1, NULL));
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   guint n_foreign = 0;
-  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, "b300", &n_foreign, diags);
+  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, "b300", &n_foreign, NULL, diags);
   LS_CHECK_INT (ls_diag_list_n (diags), ==, 0);
   LS_CHECK_INT (n_foreign, ==, 2);
   if (LS_CHECK (rows) && LS_CHECK_INT (rows->len, ==, 1))

@@ -146,10 +146,12 @@ static void
 a_row_is_one_measured_call (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *unread = NULL;
   g_autoptr (GPtrArray) rows = ls_read_collectives (
       "c.csv",
-      "notes,time_us,size_bytes,nodes,gpus,op,trust,cluster\n\"a, b\",12.5,1024,2,16,all-gather,B,dgx-h100\n",
-      diags);
+      "notes,time_us,size_bytes,nodes,gpus,op,trust,algorithm,cluster\n\"a, b\",12.5,1024,2,16,all-gather,B,ring,dgx-h100\n",
+      &unread, diags);
+  LS_CHECK_STR (unread, "notes, algorithm");
   if (!LS_CHECK (rows != NULL && rows->len == 1))
     return;
   const LsMeasuredCollective *m = g_ptr_array_index (rows, 0);
@@ -167,10 +169,10 @@ static void
 trust_and_cluster_may_be_unknown (void)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) without
-      = ls_read_collectives ("c.csv", "cluster,op,gpus,nodes,size_bytes,time_us\n,p2p,2,1,8,1\n", diags);
+  g_autoptr (GPtrArray) without = ls_read_collectives (
+      "c.csv", "cluster,op,gpus,nodes,size_bytes,time_us\n,p2p,2,1,8,1\n", NULL, diags);
   g_autoptr (GPtrArray) empty = ls_read_collectives (
-      "c.csv", "cluster,trust,op,gpus,nodes,size_bytes,time_us\npair,,p2p,2,1,8,1\n", diags);
+      "c.csv", "cluster,trust,op,gpus,nodes,size_bytes,time_us\npair,,p2p,2,1,8,1\n", NULL, diags);
   if (!LS_CHECK (without != NULL && empty != NULL))
     return;
   LS_CHECK (((const LsMeasuredCollective *) g_ptr_array_index (without, 0))->trust == NULL);
@@ -187,7 +189,7 @@ the_measured_rows_are_read (void)
     return;
   g_autofree char *path = g_build_filename (shared, "collectives", "collectives.csv", NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) rows = ls_read_collectives (path, NULL, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, NULL, NULL, diags);
   g_autofree char *said = ls_diag_list_format (diags);
   LS_CHECK_STR (said, "");
   LS_CHECK (rows != NULL && rows->len > 1000);

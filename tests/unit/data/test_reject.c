@@ -168,14 +168,14 @@ read_cases (const char *path, LsDiagList *diags)
 static bool
 read_collectives (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) rows = ls_read_collectives (path, NULL, diags);
+  g_autoptr (GPtrArray) rows = ls_read_collectives (path, NULL, NULL, diags);
   return rows != NULL;
 }
 
 static bool
 read_kernels (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, "a100", NULL, diags);
+  g_autoptr (GArray) rows = ls_read_kernels (path, NULL, "a100", NULL, NULL, diags);
   return rows != NULL;
 }
 
