@@ -358,7 +358,7 @@ static const LsField *
 option_of (const char *key)
 {
   static const char *const apart[]
-      = { "model", "cluster", "for", "software", "from", "strategy", "debug", NULL };
+      = { "model", "cluster", "for", "software", "from", "trace", "strategy", "debug", NULL };
   return g_strv_contains (apart, key) ? NULL : ls_field_find (ls_job_fields, key);
 }
 
