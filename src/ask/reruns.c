@@ -680,6 +680,15 @@ ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *no
     else if (is_same_job (spec, r, cluster))
       add_note (notes, changes->pdata[i], cluster, &r->cluster->spec, check_counts (spec, NULL) ? r : NULL);
   }
+  LsJobSpec other = *spec; /* borrows all else */
+  other.nccl = NULL;
+  if (spec->nccl && !spec->trace && is_same_job (&other, r, spec->cluster))
+    ls_note (notes, "--nccl %s changes no time: with the accelerator's it is the same", spec->nccl);
+  other = *spec;
+  other.gpu_calibration = NULL;
+  if (spec->gpu_calibration && !spec->trace && is_same_job (&other, r, spec->cluster))
+    ls_note (notes, "--gpu-calibration %s changes no time: with the accelerator's it is the same",
+             spec->gpu_calibration);
 }
 
 /* --- collectives ------------------------------------------------------------------------- */

@@ -173,7 +173,8 @@ const LsEcmpDraw *ls_ecmp_quantile (const LsEcmpTable *table, double share);
  * as it was is noted, with what its link carries. */
 
 /* Appends a text (char *, owned by notes) for each change of spec->cluster that does not matter to the
- * job, which ran as r. Nothing is said of "nodes", which is a size. */
+ * job, which ran as r, and for tables of NCCL and of kernels that were asked for and do not. Nothing is said
+ * of "nodes", which is a size. */
 void ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *notes);
 
 /* The same for a table of collectives that gave these rows. */

@@ -1,4 +1,4 @@
-"""Experts over eight ranks: experts.py [even|most]. What a rank gets from each is what that one sent, to the token, and all
+"""Experts over the ranks of a node: experts.py [even|most]. What a rank gets from each is what that one sent, to the token, and all
 tokens arrive; with --expert-load even each expert has as many, 5 % apart at most, with zipf:1 the first one most."""
 
 import os

@@ -95,13 +95,13 @@ slow_memory (LsSweepRun *x, double hbm_efficiency)
   LS_CHECK_NO_ERROR (error);
 }
 
-/* One of `every` that is legal, or of four times as many; with LS_CASES so many times as often. hbm_efficiency 0: of
+/* One of `every` that is legal, or of eight times as many; with LS_CASES so many times as often. hbm_efficiency 0: of
  * the file. */
 static void
 check_bounds_with_memory (LsSweepSpec *spec, guint every, double hbm_efficiency)
 {
   bool is_full = ls_test_has_all_cases () || g_getenv ("LS_CASES");
-  every = is_full ? MAX (1, every / MAX (1, ls_test_cases (1, 1))) : 4 * every + 1;
+  every = is_full ? MAX (1, every / MAX (1, ls_test_cases (1, 1))) : 8 * every + 1;
   gint stop = 1; /* loaded, but not run: configurations are gone through here */
   spec->stop = &stop;
   g_autoptr (LsSweepRun) x = run (spec);
