@@ -561,10 +561,8 @@ is_size (const char *change)
 
 /* Why a key of a link has no effect; bytes: what crosses such links, negative: that is not known. */
 static const char *
-reason_of (const char *key, bool is_link, double bytes)
+reason_of (const char *key, double bytes)
 {
-  if (!is_link)
-    return "none depends on it";
   if (bytes == 0)
     return "nothing crosses such a link here";
   if (bytes < 0)
@@ -608,8 +606,8 @@ is_said_already (const char *key, const LsClusterSpec *spec, const char *other)
 
 /* other: the cluster without the change. */
 static void
-add_note (GPtrArray *notes, const char *change, const char *other, const LsClusterSpec *spec,
-          const LsJobResult *r)
+add_note (GPtrArray *notes, const char *change, const char *what, const char *other,
+          const LsClusterSpec *spec, const LsJobResult *r)
 {
   g_autofree char *key = g_strndup (change, strcspn (change, "="));
   const LsLinkSpec *link = ls_cluster_link_at (spec, key);
@@ -618,8 +616,9 @@ add_note (GPtrArray *notes, const char *change, const char *other, const LsClust
     if (ls_cluster_trunk (r->cluster, i)->link == link)
       bytes += ls_timeline_bytes (r->timeline, i);
   const char *reason = is_said_already (key, spec, other) ? "that is what it is without it"
-                                                          : reason_of (key, link != NULL, bytes);
-  ls_note (notes, "%s changes no time: %s", change, reason);
+      : link                                              ? reason_of (key, bytes)
+                                                          : "it is the same without it";
+  ls_note (notes, "%s does not change %s: %s", change, what, reason);
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
@@ -678,16 +677,17 @@ ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *no
     if (is_size (changes->pdata[i]))
       note_size (spec, r, changes->pdata[i], notes);
     else if (is_same_job (spec, r, cluster))
-      add_note (notes, changes->pdata[i], cluster, &r->cluster->spec, check_counts (spec, NULL) ? r : NULL);
+      add_note (notes, changes->pdata[i], "the step", cluster, &r->cluster->spec,
+                check_counts (spec, NULL) ? r : NULL);
   }
   LsJobSpec other = *spec; /* borrows all else */
   other.nccl = NULL;
   if (spec->nccl && !spec->trace && is_same_job (&other, r, spec->cluster))
-    ls_note (notes, "--nccl %s changes no time: with the accelerator's it is the same", spec->nccl);
+    ls_note (notes, "--nccl %s does not change the step: with the accelerator's it is the same", spec->nccl);
   other = *spec;
   other.gpu_calibration = NULL;
   if (spec->gpu_calibration && !spec->trace && is_same_job (&other, r, spec->cluster))
-    ls_note (notes, "--gpu-calibration %s changes no time: with the accelerator's it is the same",
+    ls_note (notes, "--gpu-calibration %s does not change the step: with the accelerator's it is the same",
              spec->gpu_calibration);
 }
 
@@ -718,7 +718,7 @@ ls_override_note_collective (const LsCollectiveSpec *spec, const LsCollectiveTab
   for (guint i = 0; i < changes->len; i++) {
     g_autofree char *name = without (spec->cluster, changes, i);
     if (!is_size (changes->pdata[i]) && is_same_table (spec, table, name))
-      add_note (notes, changes->pdata[i], name, &cluster, NULL);
+      add_note (notes, changes->pdata[i], "the time", name, &cluster, NULL);
   }
   ls_cluster_spec_clear (&cluster);
 }

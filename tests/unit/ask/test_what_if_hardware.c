@@ -301,12 +301,13 @@ what_changes_nothing_is_told (void)
       "nodes=100000 changes nothing: the job is simulated on the nodes that it takes (1); --nodes 100000: 100000 "
       "nodes fill 782 groups of 128 nodes; the machine has 74 (\"groups\")" },
     { "dgx-h100:node.nics.link.bandwidth=100GB/s",
-      "node.nics.link.bandwidth=100GB/s changes no time: nothing crosses such a link here" },
+      "node.nics.link.bandwidth=100GB/s does not change the step: nothing crosses such a link here" },
     { "dgx-h100:gpu=\"h100:vector_flops=100TFLOP/s\",node.nvswitch.link.bandwidth=50GB/s",
-      "gpu=\"h100:vector_flops=100TFLOP/s\" changes no time: none depends on it" },
-    { "dgx-h100:gpu.reserved=1GiB", "gpu.reserved=1GiB changes no time: that is what it is without it" },
+      "gpu=\"h100:vector_flops=100TFLOP/s\" does not change the step: it is the same without it" },
+    { "dgx-h100:gpu.reserved=1GiB",
+      "gpu.reserved=1GiB does not change the step: that is what it is without it" },
     { "dgx-h100:node.nvswitch.link.latency=0.3us",
-      "node.nvswitch.link.latency=0.3us changes no time: that is what it is without it" },
+      "node.nvswitch.link.latency=0.3us does not change the step: that is what it is without it" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *note = note_of_job (cases[i].cluster);
