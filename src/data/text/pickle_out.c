@@ -148,12 +148,6 @@ ls_pickle_out_int (LsPickleOut *w, const char *key, int64_t value)
 }
 
 void
-ls_pickle_out_uint (LsPickleOut *w, const char *key, uint64_t value)
-{
-  ls_pickle_out_int (w, key, (int64_t) value);
-}
-
-void
 ls_pickle_out_pair (LsPickleOut *w, const char *key, int64_t first, int64_t second)
 {
   begin_item (w, key);

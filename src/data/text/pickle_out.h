@@ -47,7 +47,6 @@ void ls_pickle_out_end_array (LsPickleOut *w);
 /* value: not UTF-8: with replacement characters. */
 void ls_pickle_out_string (LsPickleOut *w, const char *key, const char *value);
 void ls_pickle_out_int (LsPickleOut *w, const char *key, int64_t value);
-void ls_pickle_out_uint (LsPickleOut *w, const char *key, uint64_t value); /* from 2^63 on below 0 */
 void ls_pickle_out_double (LsPickleOut *w, const char *key, double value);
 void ls_pickle_out_bool (LsPickleOut *w, const char *key, bool value);
 /* A tuple of two numbers. */

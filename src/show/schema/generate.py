@@ -416,7 +416,7 @@ def main(path, section=""):
              "function": function.removeprefix("static "), "arguments": arguments, "values": ", ".join(values),
              "body": "\n".join(write_members(root, values[0]))}
     if function == "pickle":
-        print(KEYS.format(**parts).replace("json_out", "pickle_out").replace("JsonOut", "PickleOut"), end="")
+        print(KEYS.format(**parts).replace("json_out_uint", "pickle_out_int").replace("json_out", "pickle_out").replace("JsonOut", "PickleOut"), end="")
     else:
         print((KEYS + DOCUMENT * bool(function)).format(**parts), end="")
     for table in tables:
