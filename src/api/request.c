@@ -203,7 +203,7 @@ ls_request_note_again (const LsRequest *r, GPtrArray *notes)
       append_given (text, g);
       g_string_append (text, " is not used:");
       append_given (text, last);
-      ls_note (notes, "%s stands behind it", text->str + 1);
+      ls_note (notes, "%s comes after it", text->str + 1);
     }
   }
 }

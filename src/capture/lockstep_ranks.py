@@ -340,7 +340,8 @@ def after_c10d(module):
 
     module._new_process_group_helper = new_process_group_helper
     for name in ("set_timeout", "_set_pg_timeout"):
-        setattr(module, name, lambda timeout, group=None: None)
+        if hasattr(module, name):
+            setattr(module, name, lambda timeout, group=None: None)
     split = getattr(module, "split_group", None)
 
     def split_group(parent_pg=None, split_ranks=None, timeout=None, *arguments, **more):

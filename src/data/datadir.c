@@ -771,7 +771,7 @@ load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags)
     doc = doc && slice ? ls_override_apply (doc, slice, diags) : doc;
     return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
   }
-  ls_file_diag (diags, LS_ERROR_INPUT, NULL, NULL, "%s", message);
+  ls_diag_fail (diags, LS_ERROR_INPUT, "%s", message);
   return NULL;
 }
 

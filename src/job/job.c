@@ -487,14 +487,17 @@ add_network (LsReport *report, const LsJobSpec *spec, LsJobNetwork network, cons
   memcpy (row->breakdown_s, r->report.breakdown_s, sizeof row->breakdown_s);
 }
 
+/* Nodes that the job leaves idle, and what its network does not count. */
 static void
-note_idle_nodes (const LsJobSpec *spec, LsJobResult *r)
+note_uncounted (const LsJobSpec *spec, LsJobResult *r)
 {
   const LsCluster *c = r->cluster;
   uint32_t n = (r->plan->n_ranks - 1) / ls_cluster_taken (&c->spec) + 1;
   if (!spec->trace && spec->n_nodes > n && !c->kind_of_host && !r->strategy.layout.placement)
     ls_note (r->notes, "--nodes %u: %u %s fill %u of them, the others are idle", spec->n_nodes,
              r->plan->n_ranks, ls_cluster_chip_word (&c->spec, r->plan->n_ranks), n);
+  if (spec->network == LS_JOB_NETWORK_ALPHABETA)
+    ls_note (r->notes, "--network alphabeta does not count what links carry: nothing is said of it");
 }
 
 LsJobResult *
@@ -502,9 +505,7 @@ ls_job_spec_run (const LsJobSpec *spec, GError **error)
 {
   g_autoptr (LsJobResult) r = run_one (spec, error);
   if (r && !spec->no_notes)
-    note_idle_nodes (spec, r);
-  if (r && spec->network == LS_JOB_NETWORK_ALPHABETA && !spec->no_notes)
-    ls_note (r->notes, "--network alphabeta does not count what links carry: nothing is said of it");
+    note_uncounted (spec, r);
   if (!r || spec->network != LS_JOB_NETWORK_ALL)
     return g_steal_pointer (&r);
   LsReport *report = &r->report;

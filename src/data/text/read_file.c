@@ -71,7 +71,7 @@ ls_open_file (const char *path, LsDiagList *diags)
 {
   bool is_stdin = strcmp (path, "/dev/stdin") == 0;
   if (!is_stdin && g_getenv ("LS_CONFINE") && !ls_is_near (path)) {
-    ls_file_diag (diags, LS_ERROR_INPUT, NULL, NULL,
+    ls_diag_fail (diags, LS_ERROR_INPUT,
                   "%s: not read, as it lies outside the folders of the files that were named (--confine)",
                   path);
     return NULL;

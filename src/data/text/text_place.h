@@ -15,7 +15,7 @@ void ls_text_advance (const char *text, size_t n, int *line, int *col);
 void ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
                    const char *pointer, const char *hint, const char *message);
 
-/* The same of a file as a whole, or with path NULL of none. Returns false, as what complains does. */
+/* The same of a file as a whole (of none: ls_diag_fail()). Returns false, as what complains does. */
 bool ls_file_diag (LsDiagList *diags, LsErrorCode code, const char *path, const char *hint,
                    const char *format, ...) G_GNUC_PRINTF (5, 6);
 

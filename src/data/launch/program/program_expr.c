@@ -593,7 +593,7 @@ program_check_text (ProgramRun *run, const cJSON *node, bool is_template)
 void
 program_refuse_written (Emit *e, const char *knob, const char *why)
 {
-  ls_file_diag (e->refusals, LS_ERROR_UNSUPPORTED, NULL, NULL, "%s: %s", knob, why);
+  ls_diag_fail (e->refusals, LS_ERROR_UNSUPPORTED, "%s: %s", knob, why);
 }
 
 /* --- what rules do ------------------------------------------------------------------------------------- */
