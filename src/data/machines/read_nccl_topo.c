@@ -237,7 +237,8 @@ start_system (Making *m, const Said *said, uint32_t *thing)
 {
   if (strcmp (said->version, "1") != 0)
     return complain (m, m->line, NULL,
-                     "<system>: expected version \"1\", as NCCL dumps it; got \"%.40s\" (RCCL's is 2)",
+                     "<system>: expected version \"1\", as NCCL dumps it; got \"%.40s\": dumps of RCCL "
+                     "(2) are not read; such nodes can be described in JSON",
                      said->version);
   m->gpu = g_strdup (said->x_gpu);
   return true;
@@ -668,7 +669,7 @@ load_gpu (Making *m, const char *named)
                   *path = ls_data_find (LS_DATA_GPUS, bare, &message);
   if (!path)
     return complain (m, 0, NULL, "%s", message);
-  bool ok = ls_data_file_load (&ls_gpu_file, name, &m->spec->gpu, m->diags);
+  bool ok = ls_gpu_load (name, &m->spec->gpu, m->diags);
   m->spec->gpu.name = ok ? ls_override_name (m->spec->gpu.name, name) : NULL;
   return ok;
 }
