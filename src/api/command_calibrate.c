@@ -53,7 +53,7 @@ reconcile (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   ls_answer_take (a, report, &profile_forms);
   ls_answer_note_all (a, report->trace->notes);
-  ls_job_tell_idle (r, true, a);
+  ls_job_tell_idle (r, LS_IDLE_OF_MEMORY, a);
   ls_answer_write (a, r, "output", write_software);
   return TRUE;
 }
@@ -209,7 +209,7 @@ command_calibrate (const LsRequest *r, LsAnswer *a, GError **error)
                       c->kernels    ? ls_calibrate_run_report (c->kernels)->notes
                           : c->runs ? ls_calibrate_runs_report (c->runs)->notes
                                     : NULL);
-  ls_job_tell_idle (r, true, a);
+  ls_job_tell_idle (r, LS_IDLE_OF_MEMORY, a);
   write_files (c, r, a);
   if (ls_request_text (r, "max-mape"))
     check_mape (c->kernels, max_pct, a);

@@ -23,7 +23,7 @@ list_shapes (const LsRequest *r, LsAnswer *a, GError **error)
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   char *text = ls_request_job (r, &spec, error) ? ls_job_spec_shapes (&spec, notes, error) : NULL;
   ls_answer_note_all (a, notes);
-  ls_job_tell_idle (r, false, a);
+  ls_job_tell_idle (r, LS_IDLE_OF_REPLAY, a);
   ls_job_spec_clear (&spec);
   if (text)
     ls_answer_take_text (a, text);

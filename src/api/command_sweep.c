@@ -10,6 +10,7 @@
 #include "data/datadir.h"
 #include "data/jobs/emit.h"
 #include "data/machines/machines.h"
+#include "data/text/override.h"
 #include "data/text/write_file.h"
 #include "show/answers.h"
 #include "show/plot/plots.h"
@@ -61,8 +62,11 @@ capture (const LsRequest *r, Said *said, const LsClusterSpec *cluster, LsAnswer 
   LsCaptureLayouts *layouts = ls_capture_layouts (&ask, said->cluster, g_steal_pointer (&said->axes), error);
   if (!layouts)
     return FALSE;
+  const LsCaptureLayout *best = &g_array_index (layouts->layouts, LsCaptureLayout, 0);
   ls_answer_take (a, layouts, &layouts_forms);
-  if (!g_array_index (layouts->layouts, LsCaptureLayout, 0).fits)
+  if (best->error && !best->is_too_large)
+    ls_answer_fail_with (a, LS_ERROR_FAILED, "no layout could be simulated: %s", best->error);
+  else if (!best->fits)
     ls_answer_fail_with (a, LS_ERROR_NO_FIT, "no layout fits");
   return TRUE;
 }
@@ -207,6 +211,20 @@ read_spec (LsSweepSpec *spec, const LsRequest *r, GError **error)
   return TRUE;
 }
 
+/* What was said of the cluster and changes nothing for the best. */
+static void
+note_idle (const Data *s, GPtrArray *notes)
+{
+  LsJobSpec job = s->spec.job; /* borrows all */
+  if (report (s)->best->len == 0 || !(job.nccl || job.gpu_calibration || ls_override_find (job.cluster)))
+    return;
+  const LsSweepRow *best = &g_array_index (report (s)->best, LsSweepRow, 0);
+  job.strategy = best->strategy;
+  g_autoptr (LsJobResult) r = ls_job_spec_run (&job, NULL);
+  if (r && r->timeline->window_end - r->timeline->window_start == best->step)
+    ls_override_note_job (&job, r, "the step of the best", LS_KEYS_OF_PRICE, notes);
+}
+
 static void
 check_result (const LsSweepReport *s, LsAnswer *a)
 {
@@ -287,6 +305,7 @@ command_sweep (const LsRequest *r, LsAnswer *a, GError **error)
   Data *s = g_steal_pointer (&made);
   g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   ls_sweep_run_notes (s->run, notes);
+  note_idle (s, notes);
   ls_answer_note_all (a, notes);
   ls_answer_take (a, s, &forms);
   emit (s, r, a);

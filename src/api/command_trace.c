@@ -156,7 +156,7 @@ import_profiles (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   }
   ls_answer_note_all (a, answer->import->notes);
-  ls_job_tell_idle (r, true, a);
+  ls_job_tell_idle (r, LS_IDLE_OF_MEMORY, a);
   ls_answer_take (a, answer, &forms);
   return TRUE;
 }
@@ -184,7 +184,7 @@ export_job (const LsRequest *r, LsAnswer *a, GError **error)
   gboolean ok = ls_request_job (r, &spec, error)
       && ls_job_spec_export (&spec, ls_request_text (r, "format"), name, path, notes, error);
   ls_answer_note_all (a, notes);
-  ls_job_tell_idle (r, false, a);
+  ls_job_tell_idle (r, LS_IDLE_OF_REPLAY, a);
   ls_job_spec_clear (&spec);
   if (ok)
     ls_answer_take_text (a, g_strdup (""));

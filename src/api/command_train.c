@@ -102,6 +102,8 @@ command_train (const LsRequest *r, LsAnswer *a, GError **error)
   if (report && !check_fit (r, report, a, error))
     g_clear_pointer (&report, ls_train_report_free);
   if (report)
+    ls_override_note_job (&spec.job, report->job, "the step", LS_KEYS_OF_PRICE, report->notes);
+  if (report)
     ls_job_tell_interval (&spec.job, report->job, "a step (days, money and energy are in proportion)", a);
   ls_train_spec_clear (&spec);
   if (!report)

@@ -147,7 +147,7 @@ command_validate (const LsRequest *r, LsAnswer *a, GError **error)
     return TRUE;
   g_autoptr (GPtrArray) notes = ls_job_cases_notes (ls_validation_run_scores (made)->cases);
   ls_answer_note_all (a, notes);
-  ls_job_tell_idle (r, true, a);
+  ls_job_tell_idle (r, LS_IDLE_OF_MEMORY, a);
   ls_answer_write (a, r, "markdown", write_markdown);
   ls_answer_write (a, r, "chart", draw);
   ls_answer_write (a, r, "residuals", write_residuals);

@@ -35,6 +35,7 @@ simulate (const LsJobSpec *job, const LsRequest *r, guint top, guint n_threads, 
   g_autoptr (LsJobResult) now = run_now (job, error);
   if (!now)
     return NULL;
+  ls_override_note_job (job, now, "the step", LS_KEYS_OF_PRICE, now->notes);
   ls_answer_note_all (a, now->notes);
   ls_job_tell_interval (job, now, "a step of the job as it is now", a);
   const LsProgress progress = ls_request_progress (r);

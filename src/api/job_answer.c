@@ -254,11 +254,11 @@ ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
 }
 
 void
-ls_job_tell_idle (const LsRequest *r, bool is_replayed, LsAnswer *a)
+ls_job_tell_idle (const LsRequest *r, LsIdleOptions of, LsAnswer *a)
 {
   static const char *const flags[] = { "headroom", "memory-clock", "memory-allocator", "network",
                                        "steps",    "slow",         "measured",         "published" };
-  for (guint i = 0; i < (is_replayed ? 3 : G_N_ELEMENTS (flags)); i++) {
+  for (guint i = 0; i < (of == LS_IDLE_OF_MEMORY ? 3 : G_N_ELEMENTS (flags)); i++) {
     g_autofree char *key = g_strdelimit (g_strdup (flags[i]), "-", '_'); /* of a knob of a job */
     if (ls_request_text (r, flags[i]) || ls_request_text (r, key))
       ls_answer_note (a, "--%s has no effect here: %s", flags[i],
@@ -308,7 +308,7 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
 {
   const LsJobSpec *spec = &j->spec;
   LsJobResult *r = j->job;
-  ls_override_note_job (spec, r, r->notes);
+  ls_override_note_job (spec, r, "the step", NULL, r->notes);
   if (residuals) {
     j->interval = g_new0 (LsInterval, 1);
     ls_job_interval (spec, r, residuals, j->interval);

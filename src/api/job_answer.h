@@ -48,8 +48,9 @@ void ls_job_tell_from (LsJobSpec *spec, LsAnswer *a);
 /* Of answers that propose other configurations: that the program of a launch file was not asked about them.
  * */
 void ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a);
-/* Notes options of memory that were given where none is shown; and those of a replay, unless there is one. */
-void ls_job_tell_idle (const LsRequest *r, bool is_replayed, LsAnswer *a);
+/* Notes options of memory that were given where none is shown; and those of a replay, where there is none. */
+typedef enum { LS_IDLE_OF_MEMORY, LS_IDLE_OF_REPLAY } LsIdleOptions;
+void ls_job_tell_idle (const LsRequest *r, LsIdleOptions of, LsAnswer *a);
 /* Notes between which times a measured step of r, the job of `spec`, would lie, and by which runs. what:
  * whose, "a step of the job as it is". Nothing where the spec wants no interval. */
 void ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *what, LsAnswer *a);

@@ -918,7 +918,8 @@ try_layout (const LsCaptureAsk *ask, const char *cluster, const GArray *axes, Ls
     l->fits = ls_captured_fits (c);
     l->needed_bytes = ls_captured_needed (c);
     l->total_bytes = c->total_bytes;
-    l->error = g_strdup (c->n_out_of_memory > 0 ? "out of memory" : c->error);
+    l->is_too_large = c->n_out_of_memory > 0;
+    l->error = g_strdup (l->is_too_large ? "out of memory" : c->error);
     l->step_time_s = l->error ? NAN : replay (c, cluster, &problem);
   }
   if (g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED)) {
@@ -937,6 +938,7 @@ compare_layouts (gconstpointer x, gconstpointer y)
   const LsCaptureLayout *a = x, *b = y;
   LS_SMALLER_FIRST (a->error != NULL, b->error != NULL);
   LS_LARGER_FIRST (a->fits, b->fits);
+  LS_LARGER_FIRST (a->is_too_large, b->is_too_large);
   return isnan (a->step_time_s) || isnan (b->step_time_s) ? 0 : LS_ORDER (a->step_time_s, b->step_time_s);
 }
 

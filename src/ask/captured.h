@@ -126,8 +126,8 @@ typedef struct {
 } LsCaptureAxis;
 
 typedef struct {
-  char **values; /* of each axis; NULL-terminated, each borrowed */
-  bool fits;
+  char **values;                      /* of each axis; NULL-terminated, each borrowed */
+  bool fits, is_too_large;            /* the latter: it ended out of memory */
   uint64_t needed_bytes, total_bytes; /* of the rank that decides */
   double step_time_s;                 /* NaN: it failed */
   char *error;                        /* why; NULL: it did not */

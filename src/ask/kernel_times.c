@@ -236,6 +236,7 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
                       : ls_kernel_cost_by (fit, sustained, &b->gpu, &timed->kernel),
     .measured_s = timed->measured_s,
     .held_out = timed->held_out,
+    .lacks_dtype = timed->lacks_dtype,
   };
   if (timed->what == LS_TIMED_USUAL && !by_access)
     ls_measured_refine (b->calibration.measured, timed->attention, fit, &b->gpu, &timed->kernel, &row.cost);
@@ -413,11 +414,17 @@ assume (const Bench *b, LsKernelRows *shown)
   const LsKernelRow *first = (gpointer) shown->rows->data;
   const char *const of_table = "times are those of --measured";
   guint n_heed_heat = 0, n_of_table = 0;
+  double besides_s = 0;
+  const LsKernelRow *lacking = NULL; /* its format, in a table */
+  bool is_attention = false;
   for (guint i = 0; i < shown->rows->len; i++) {
     n_heed_heat += first[i].heeds_heat;
     n_of_table += first[i].is_of_table;
+    besides_s = fmax (besides_s, first[i].besides_s);
+    lacking = first[i].lacks_dtype ? &first[i] : lacking;
+    is_attention = is_attention || ls_kernel_is_attention (first[i].kernel.kind);
   }
-  const bool is_attention = s->attention[0] > 0, is_gemm = s->gemm[0] > 0, has_dtype = first->heeds_dtype,
+  const bool is_gemm = s->gemm[0] > 0, has_dtype = first->heeds_dtype,
              is_all = n_of_table == shown->rows->len;
   const struct {
     bool is_so;
@@ -426,7 +433,8 @@ assume (const Bench *b, LsKernelRows *shown)
     { has_dtype, "dtype", "%s", "by default", "--dtype DTYPE",
       s->from ? NULL : "so many bytes take as long in any format" },
     { is_gemm, "layout", "operands %s", "by default", "--layout LAYOUT" },
-    { is_attention, "causal", "causal attention", "by default", "--causal 0|1" },
+    { is_attention, "causal", "causal attention", s->from ? "as in all such tables" : "by default",
+      s->from ? "--attention, --causal 0" : "--causal 0|1" },
     { n_heed_heat > 0, "sustained", "heat that other kernels of a step make", "by default", "--sustained",
       is_all ? of_table : "no such kernel takes longer on a hot chip" },
     { n_of_table > 0, "measured", "times measured in %s", NULL, "--measured FILE",
@@ -448,6 +456,13 @@ assume (const Bench *b, LsKernelRows *shown)
       ls_note (shown->notes, "%.*s has no effect here: %s", (int) strcspn (instead, " "), instead,
                rows[i].idle);
   }
+  if (lacking)
+    ls_assumptions_add (&shown->assumptions, "dtype", g_strdup (ls_dtype_name (lacking->kernel.dtype)),
+                        "rows in %s", "where the table does not say it", "its column dtype or attn_dtype");
+  if (besides_s > 0)
+    ls_assumptions_add (&shown->assumptions, "besides", ls_format_time (ls_time_from_s (besides_s)),
+                        "up to %s of each time for casts, rotations and the host", "as such tables are timed",
+                        "--gemm or --attention, without it");
 }
 
 static LsKernelRows *

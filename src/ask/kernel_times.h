@@ -20,6 +20,7 @@ typedef struct {
   bool heeds_heat;   /* takes another time with or without --sustained   */
   bool heeds_dtype;  /* the same of --dtype                              */
   bool is_of_table;  /* time_s is that of --measured                     */
+  bool lacks_dtype;  /* its table does not say it                        */
 } LsKernelRow;
 
 /* Errors in percent of the measurement; NaN without rows. */

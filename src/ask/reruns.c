@@ -668,27 +668,32 @@ note_size (const LsJobSpec *spec, const LsJobResult *r, const char *change, GPtr
 }
 
 void
-ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *notes)
+ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, const char *what, const char *but,
+                      GPtrArray *notes)
 {
   const char *text = spec->cluster ? ls_override_find (spec->cluster) : NULL;
   g_autoptr (GPtrArray) changes = text ? ls_override_split (text) : NULL;
   for (guint i = 0; changes && i < changes->len; i++) {
-    g_autofree char *cluster = without (spec->cluster, changes, i);
+    const char *change = changes->pdata[i];
+    g_autofree char *cluster = without (spec->cluster, changes, i),
+                    *key = g_strndup (change, strcspn (change, "="));
+    if (but && ls_is_one_of (key, but))
+      continue;
     if (is_size (changes->pdata[i]))
       note_size (spec, r, changes->pdata[i], notes);
     else if (is_same_job (spec, r, cluster))
-      add_note (notes, changes->pdata[i], "the step", cluster, &r->cluster->spec,
+      add_note (notes, changes->pdata[i], what, cluster, &r->cluster->spec,
                 check_counts (spec, NULL) ? r : NULL);
   }
   LsJobSpec other = *spec; /* borrows all else */
   other.nccl = NULL;
   if (spec->nccl && !spec->trace && is_same_job (&other, r, spec->cluster))
-    ls_note (notes, "--nccl %s does not change the step: with the accelerator's it is the same", spec->nccl);
+    ls_note (notes, "--nccl %s does not change %s: with the accelerator's it is the same", spec->nccl, what);
   other = *spec;
   other.gpu_calibration = NULL;
   if (spec->gpu_calibration && !spec->trace && is_same_job (&other, r, spec->cluster))
-    ls_note (notes, "--gpu-calibration %s does not change the step: with the accelerator's it is the same",
-             spec->gpu_calibration);
+    ls_note (notes, "--gpu-calibration %s does not change %s: with the accelerator's it is the same",
+             spec->gpu_calibration, what);
 }
 
 /* --- collectives ------------------------------------------------------------------------- */

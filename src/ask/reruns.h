@@ -173,9 +173,12 @@ const LsEcmpDraw *ls_ecmp_quantile (const LsEcmpTable *table, double share);
  * as it was is noted, with what its link carries. */
 
 /* Appends a text (char *, owned by notes) for each change of spec->cluster that does not matter to the
- * job, which ran as r, and for tables of NCCL and of kernels that were asked for and do not. Nothing is said
- * of "nodes", which is a size. */
-void ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *notes);
+ * job, which ran as r, and for tables of NCCL and of kernels that were asked for and do not. what: "the
+ * step". but: keys that matter otherwise, with blanks between, or NULL. Nothing is said of "nodes", which is
+ * a size. */
+#define LS_KEYS_OF_PRICE "gpu.watts gpu.power gpu.usd_per_hour"
+void ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, const char *what, const char *but,
+                           GPtrArray *notes);
 
 /* The same for a table of collectives that gave these rows. */
 void ls_override_note_collective (const LsCollectiveSpec *spec, const LsCollectiveTable *table,

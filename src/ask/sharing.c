@@ -891,6 +891,7 @@ ls_sharing_new (const char *path, const LsSharingOptions *options, guint n_threa
   g_autoptr (LsSharing) s = g_new0 (LsSharing, 1);
   s->arena = ls_arena_new ();
   s->notes = g_ptr_array_new_with_free_func (g_free);
+  s->counts_links = options->run.network != LS_NETWORK_ALPHABETA;
   g_autoptr (SharedJobs) jobs = shared_jobs_new (path, options, s->notes, error);
   if (!jobs)
     return NULL;

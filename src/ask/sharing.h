@@ -95,6 +95,7 @@ typedef struct {
   const char *chips; /* static: what its accelerators are called */
   uint32_t n_nodes, n_gpus;
   bool is_periodic;
+  bool counts_links; /* what they carry */
   double window_s;
   guint n_jobs;
   LsSharingJob *jobs;

@@ -180,6 +180,12 @@ of_model (const Job *j)
   return g_strdup (is_theirs ? "the model's file or class" : "the model's");
 }
 
+static char *
+of_attention (const Job *j)
+{
+  return j->model->lacks_attention ? g_strdup ("the model's file has none") : of_model (j);
+}
+
 static bool
 has_whole_sequences (const Job *j)
 {
@@ -275,7 +281,7 @@ static const Row rows[] = {
   { "moments", "moment_dtype", moments },
   { "optimizer", "optimizer", NULL, "optimizer %s" },
   { "lora", "lora_modules", adapters, "adapters %s", "by default" },
-  { "attention", "attention", NULL, "attention %s", NULL, of_model },
+  { "attention", "attention", NULL, "attention %s", NULL, of_attention },
   { "lengths", "lengths", NULL, "documents of %s", .is_quiet = has_whole_sequences },
   { "lengths_draw", "lengths_draw", NULL, "drawn %s", "by default", NULL, true },
   { "lengths_seed", "lengths_seed", NULL, "seed %s", "by default", NULL, true },
@@ -286,6 +292,9 @@ static const Row rows[] = {
   { "attention_kernel", "attention_kernel", NULL, "attention kernel %s",
     "as the accelerator's file times attention" },
   { "fp8_recipe", "fp8_recipe", NULL, "fp8 recipe %s", NULL, NULL, true },
+  { "bucket_params", "bucket_params", NULL, "buckets of %s gradients", NULL, NULL, true, .is_usual = true },
+  { "bucket_bytes", "bucket_bytes", NULL, "buckets of gradients %s", NULL, NULL, true, .is_usual = true },
+  { "reduce_bucket", "reduce_bucket", NULL, "buckets of %s gradients", NULL, NULL, true, .is_usual = true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
   { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
   { "schedule", "schedule", NULL, "schedule %s", NULL, NULL, true, .is_quiet = has_one_stage },
@@ -533,6 +542,29 @@ has_row (const char *knob)
   return false;
 }
 
+/* What the model's file, or the launch file, leaves to defaults of it. */
+static void
+add_model (GArray **all, const Job *j)
+{
+  const LsImported *from = j->spec->model ? NULL : j->spec->from;
+  g_autoptr (GString) left = g_string_new (j->spec->model ? j->model->left_out : NULL);
+  for (guint i = 0; from && i < from->remarks->len; i++) {
+    const LsRemark *r = &g_array_index (from->remarks, LsRemark, i);
+    if (r->kind != LS_REMARK_OF_MODEL)
+      continue;
+    g_autofree char *value = ls_field_text (ls_field_find (ls_model_fields, r->key), j->model, NULL);
+    g_string_append_printf (left, "%s%s %s", left->len > 0 ? ", " : "", r->key, value);
+  }
+  if (left->len == 0)
+    return;
+  const char *name = from ? from->path : ls_json_is_given (j->spec->model) ? j->model->name : j->spec->model;
+  g_autofree char *changed = ls_override_add (name, "KEY=VALUE"),
+                  *instead = g_strconcat (from ? "--from " : "--model ", changed, NULL),
+                  *rule = g_strconcat ("a rule of ", from ? from->program : "", NULL);
+  ls_assumptions_add (all, "model", g_strdup (left->str), "of the model %s",
+                      from ? rule : "its file has none", instead);
+}
+
 GArray *
 ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
                     const char *(*chosen) (const char *knob, gconstpointer data), gconstpointer data)
@@ -541,6 +573,7 @@ ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrateg
   GArray *all = ls_assumptions_empty ();
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     add_row (all, &j, &rows[i]);
+  add_model (&all, &j);
   return all;
 }
 
@@ -676,6 +709,11 @@ ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware 
       "clock spread %s", g_strdup_printf ("%g", c->gpu.clock_spread) },
   };
   add_of_file (all, spec, c, of, G_N_ELEMENTS (of));
+  if (has_kernels && c->gpu.left_out) {
+    g_autofree char *instead = ls_cluster_change (spec->cluster, c, "gpu.KEY", "VALUE");
+    ls_assumptions_add (all, "accelerator", g_strdup (c->gpu.left_out), "of the accelerator %s",
+                        "its file has none", instead);
+  }
 }
 
 /* What else a cluster's file says that some jobs rest on. */

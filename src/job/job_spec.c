@@ -411,8 +411,12 @@ forget_own (LsJobSpec *spec)
 static gboolean
 set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
 {
+  const bool had_time = spec->measured.step_s > 0, was_published = spec->measured.is_published;
   if (!ls_field_set_text (ls_job_fields, spec, field->key, value, diags))
     return FALSE;
+  if (had_time && was_published != spec->measured.is_published)
+    return ls_diag_fail (diags, LS_ERROR_USAGE,
+                         "--measured and --published are the same step: expected one of them");
   if (strcmp (field->key, "nodes") == 0 || strcmp (field->key, "slice") == 0)
     forget_size (spec);
   forget_own (spec);

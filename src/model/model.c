@@ -7,6 +7,7 @@ ls_model_clear (LsModel *model)
     return;
   g_free (model->name);
   g_free (model->source);
+  g_free (model->left_out);
   g_free (model->layers.pattern);
   g_free (model->predict.pattern);
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
@@ -20,6 +21,7 @@ ls_model_copy (LsModel *dest, const LsModel *source)
   *dest = *source;
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
+  dest->left_out = g_strdup (source->left_out);
   dest->layers.pattern = g_strdup (source->layers.pattern);
   dest->predict.pattern = g_strdup (source->predict.pattern);
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++) {

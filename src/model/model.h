@@ -249,6 +249,8 @@ typedef struct {
 typedef struct {
   char *name;
   char *source;
+  char *left_out; /* "ffn 16384, dropout false": what a user's own file leaves to defaults; NULL: nothing */
+  bool lacks_attention; /* so does it the kind of its attention */
   uint32_t n_layers;
   uint32_t hidden;
   uint32_t n_heads;

@@ -119,7 +119,7 @@ ls_objective_assume (const LsObjective *o, const LsObjectiveAsk *ask, GArray **a
   for (guint i = 0; i < G_N_ELEMENTS (rows) && o->kind != LS_OBJECTIVE_STEP; i++)
     ls_assumptions_add (assumptions, rows[i].key, g_strdup (rows[i].value), rows[i].words, rows[i].why,
                         rows[i].instead);
-  ls_loss_goal_assume (&o->goal, &ask->loss, "critical batch %s", assumptions);
+  ls_loss_goal_assume (&o->goal, &ask->loss, assumptions);
 }
 
 double

@@ -229,13 +229,13 @@ ls_loss_goal_find (const LsLossAsk *ask, const LsJobSpec *job, LsLossGoal *ret_g
 }
 
 void
-ls_loss_goal_assume (const LsLossGoal *goal, const LsLossAsk *ask, const char *words, GArray **all)
+ls_loss_goal_assume (const LsLossGoal *goal, const LsLossAsk *ask, GArray **all)
 {
   bool is_given = ask->critical_batch > 0 || ask->critical_law, has_one = goal->critical_batch > 0;
   const char *whence = has_one ? "the law of the loss" : "by default";
   g_autofree char *n = g_strdup_printf ("%.6g", goal->critical_batch);
-  if (goal->tokens > 0)
-    ls_assumptions_add (all, "critical_batch", g_strdup (has_one ? n : "none"), words,
+  if (goal->tokens > 0 || goal->counts_tokens)
+    ls_assumptions_add (all, "critical_batch", g_strdup (has_one ? n : "none"), "critical batch %s",
                         is_given ? NULL : whence, "--critical-batch TOKENS|NAME|FILE");
   if (goal->law.name)
     ls_assumptions_add (all, "scaling_law", g_strdup (goal->law.name), "loss by %s",

@@ -25,6 +25,7 @@ typedef struct {
   double n_params, floor, loss; /* NAN without a law of the loss         */
   double tokens;                /* what small batches need; 0: not known */
   double critical_batch;        /* tokens; 0: none                       */
+  bool counts_tokens;           /* a part of the run says its own        */
 } LsLossGoal;
 
 /* The loss once so much is done, in tokens of small batches; NAN: there is no law, or nothing is done. */
@@ -50,7 +51,7 @@ bool ls_loss_ask_needs_law (const LsLossAsk *ask);
  * dense decoders of which all learns), LS_ERROR_LIMIT (tokens that nobody has). */
 gboolean ls_loss_goal_find (const LsLossAsk *ask, const LsJobSpec *job, LsLossGoal *ret_goal, GError **error);
 
-/* Adds what its tokens rest on: the critical batch, in such words, and the law of the loss. */
-void ls_loss_goal_assume (const LsLossGoal *goal, const LsLossAsk *ask, const char *words, GArray **all);
+/* Adds what its tokens rest on: the critical batch, and the law of the loss. */
+void ls_loss_goal_assume (const LsLossGoal *goal, const LsLossAsk *ask, GArray **all);
 
 #endif

@@ -136,7 +136,7 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
                         "--checkpoint-save TIME, --checkpoint-read TIME");
   if (r->step_spread)
     ls_step_spread_assume (r->step_spread, &r->job->assumptions);
-  ls_loss_goal_assume (&r->goal, &spec->goal, NULL, &r->job->assumptions);
+  ls_loss_goal_assume (&r->goal, &spec->goal, &r->job->assumptions);
 }
 
 /* What is assumed, and options that change nothing in this run. */

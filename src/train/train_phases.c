@@ -281,6 +281,7 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, const GArray *parts, g
     .activities = ls_activities_of (job->report.breakdown_s),
   };
   p.n_steps = n_steps (r, spec, &part->size, &p);
+  r->goal.counts_tokens |= part->size.tokens > 0;
   if (p.n_steps < 1)
     return ls_fail (error, LS_ERROR_USAGE,
                     "the parts before take all of --tokens, --loss or --train-steps: nothing is left");

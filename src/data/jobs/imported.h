@@ -28,6 +28,7 @@ typedef enum {
                        * another program that runs the job has it as it has it by itself */
   LS_REMARK_OF_JOB,   /* the same of which ranks, sequences and weights that learn there are (LsField of_job),
                        * which the other has too */
+  LS_REMARK_OF_MODEL, /* of the model: what an option that is not given is by default */
   LS_REMARK_GIVEN,    /* it was given beside the files, whatever they say */
   LS_REMARK_DEPARTS,  /* the last of these of which a file has another value; "model": another model is run */
   LS_REMARK_OF_GPUS,  /* of the strategy: it was inferred from the number of GPUs */

@@ -151,6 +151,17 @@ ls_model_read_part (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags)
                                : read_native (doc, false, ret_model, diags);
 }
 
+/* What a user's own file of ours may leave out and every job heeds, into m. */
+static void
+find_left_out (const LsJsonDoc *doc, LsModel *m)
+{
+  static const char *const keys[]
+      = { "kv_heads", "head_dim", "ffn", "linear_bias", "qkv_bias", "tied_embeddings", "dropout", NULL };
+  const bool has_latent = m->latent.kv_lora > 0; /* of which heads of keys say nothing */
+  m->left_out = ls_fields_left_out (ls_model_fields, keys + has_latent, ls_json_doc_root (doc), m);
+  m->lacks_attention = !ls_json_doc_at (doc, "attention");
+}
+
 /* With the changes behind its name. */
 static LsJsonDoc *
 load_changed (const char *file, LsDiagList *diags)
@@ -170,6 +181,9 @@ ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagLis
   g_autoptr (LsJsonDoc) doc = file ? load_changed (file, diags) : NULL;
   if (!doc || !ls_model_read (doc, ret_model, notes, diags))
     return false;
+  g_autofree char *bare = ls_override_bare (name);
+  if ((ls_json_is_given (name) || ls_data_is_path (bare)) && !ls_is_hf_config (doc))
+    find_left_out (doc, ret_model);
   ret_model->name = ls_override_name (ret_model->name, name);
   return true;
 }

@@ -244,8 +244,8 @@ import_init (LsImport *import, const ImportFiles *files)
   import->model.attention = LS_ATTENTION_FLASH;
   ls_strategy_init (&import->strategy);
   import->words = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  GHashTable **const sets[]
-      = { &import->model_said, &import->strategy_said, &import->by_rule, &import->decided, &import->given };
+  GHashTable **const sets[] = { &import->model_said,    &import->strategy_said, &import->by_rule,
+                                &import->model_by_rule, &import->decided,       &import->given };
   for (guint i = 0; i < G_N_ELEMENTS (sets); i++)
     *sets[i] = g_hash_table_new (g_str_hash, g_str_equal);
 }
@@ -358,6 +358,9 @@ remark_keys (LsImport *import)
     if (g_hash_table_contains (import->by_rule, f->key)
         && g_hash_table_contains (import->strategy_said, f->key))
       import_remark_key (import, f->of_job ? LS_REMARK_OF_JOB : LS_REMARK_BY_RULE, f->key);
+  for (const LsField *f = ls_model_fields; f->key && !import->model_is_named; f++)
+    if (g_hash_table_contains (import->model_by_rule, f->key))
+      import_remark_key (import, LS_REMARK_OF_MODEL, f->key);
   for (g_hash_table_iter_init (&given, import->given); g_hash_table_iter_next (&given, &key, NULL);)
     import_remark_key (import, LS_REMARK_GIVEN, key);
   if (import->model_is_given && import->model_is_named)
@@ -381,8 +384,9 @@ hand_over (LsImport *import, LsDiagList *diags)
   made->has_own_model = import->model_is_named || import->model_is_sized;
   made->model = document (import, "model", ls_model_fields, diags);
   made->strategy = document (import, "strategy", ls_strategy_fields, diags);
-  GHashTable *const sets[] = { import->model_said, import->strategy_said, import->by_rule,
-                               import->words,      import->decided,       import->given };
+  GHashTable *const sets[]
+      = { import->model_said, import->strategy_said, import->by_rule, import->model_by_rule,
+          import->words,      import->decided,       import->given };
   for (guint i = 0; i < G_N_ELEMENTS (sets); i++)
     g_hash_table_unref (sets[i]);
   ls_model_clear (&import->model);
@@ -505,6 +509,8 @@ ls_import_load (const char *const *paths, const LsModel *model, LsImported *ret_
     /* what is given behind a path, "vocab=50257"; a file may have such a name */
     const char *behind = g_file_test (*paths, G_FILE_TEST_EXISTS) ? NULL : ls_override_find (*paths);
     g_autoptr (GPtrArray) items = behind ? ls_override_split (behind) : NULL;
+    if (behind && **paths != ':' && !ls_override_check (*paths, behind, diags))
+      return false;
     for (guint i = 0; items && i < items->len; i++)
       g_ptr_array_add (changes, g_strconcat (**paths == ':' ? ":" : "", items->pdata[i], NULL));
     char *path = g_strndup (*paths, behind ? (gsize) (behind - 1 - *paths) : strlen (*paths));

@@ -139,8 +139,8 @@ import_set (LsImport *import, const LsField *fields, const char *key, const char
     g_hash_table_add (said, (gpointer) f->key);
     if (is_by_rule)
       g_hash_table_add (import->by_rule, (gpointer) f->key);
-    else if (fields == ls_strategy_fields)
-      g_hash_table_remove (import->by_rule, f->key);
+    else
+      g_hash_table_remove (fields == ls_model_fields ? import->model_by_rule : import->by_rule, f->key);
     return;
   }
   bool is_variable = g_str_has_prefix (text, "${") && strchr (text, '}');

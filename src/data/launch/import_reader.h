@@ -12,6 +12,7 @@ typedef struct {
   LsStrategy strategy;
   GHashTable *model_said, *strategy_said; /* keys that are set: static strings */
   GHashTable *by_rule; /* those of strategy_said that no word of the files says: a rule of the program does */
+  GHashTable *model_by_rule; /* of model_said what options without a word of the files are by default */
   /* Options that the files give, also as off: "tensor-parallel" for "--tensor_parallel", and of "a.b.c" also
    * "b.c" and "c" (char *, owned). Keys of the strategy that they decide by their rows, static strings. */
   GHashTable *words, *decided;

@@ -306,8 +306,11 @@ option_set_defaults (LaunchJob *job, OptionKind kind)
     const OptionRow *row = &job->table->rows[i];
     if (!row->otherwise || row->kind != kind || g_hash_table_contains (job->open, row->key))
       continue;
-    if (!import_has (job->import, fields_of (kind), row->key) && is_heeded (job, row))
-      import_set (job->import, fields_of (row->kind), row->key, row->otherwise, row->option);
+    if (import_has (job->import, fields_of (kind), row->key) || !is_heeded (job, row))
+      continue;
+    import_set (job->import, fields_of (row->kind), row->key, row->otherwise, row->option);
+    if (kind == OPTION_MODEL && !launch_words_has_any (job->words, row->option))
+      g_hash_table_add (job->import->model_by_rule, (gpointer) row->key);
   }
 }
 
@@ -372,6 +375,20 @@ read_option (LaunchJob *job, const LaunchOption *o)
     tell_holes (job, o, 0);
 }
 
+/* Another value of an option that matters: its program takes the last. */
+static void
+tell_earlier (LaunchJob *job, const LaunchOption *o)
+{
+  const LaunchOption *last = launch_words_find (job->words, o->name);
+  const OptionRow *row = option_find (job->table, o->name);
+  const char *own = o->values->len > 0 ? o->values->pdata[0] : "",
+             *other = last && last->values->len > 0 ? last->values->pdata[0] : "";
+  if (last && last != o && !o->is_default && !last->is_default && strcmp (own, other) != 0 && row
+      && row->kind != OPTION_IGNORED && !ls_shell_has_hole (own) && !ls_shell_has_hole (other))
+    import_infer (job->import, "%s %s is not used: %s %s comes after it", o->written, own, last->written,
+                  other);
+}
+
 void
 option_read_all (LaunchJob *job)
 {
@@ -380,6 +397,7 @@ option_read_all (LaunchJob *job)
   job->import->made.table = job->table;
   note_words (job);
   for (guint i = 0; i < job->words->options->len; i++) {
+    tell_earlier (job, job->words->options->pdata[i]);
     LaunchOption *o = launch_words_find (job->words, ((LaunchOption *) job->words->options->pdata[i])->name);
     if (!o || !g_hash_table_add (seen, o))
       continue;

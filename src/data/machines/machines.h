@@ -27,6 +27,9 @@ extern const LsField ls_gpu_fields[];
 extern const LsField ls_known_fields[];
 bool ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsDiagList *diags);
 
+/* ls_gpu_file, loaded; LsGpu.left_out is of a user's own file alone. */
+bool ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags);
+
 /* The same of an object inside a document, which needs no "schema", "name" and "source" there: the first says
  * nothing, and the others are as_name and as_source then. */
 bool ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source,

@@ -505,7 +505,7 @@ read_gpu_of (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
                                    "the name of an accelerator, or an object that describes it");
   g_autofree char *message = NULL, *name = ls_override_bare (node->valuestring),
                   *path = ls_data_find (LS_DATA_GPUS, name, &message);
-  return path ? ls_data_file_load (&ls_gpu_file, node->valuestring, &s->gpu, diags)
+  return path ? ls_gpu_load (node->valuestring, &s->gpu, diags)
               : ls_json_doc_wrong (doc, node, diags, "%s", message);
 }
 
@@ -704,9 +704,11 @@ ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
                          "\"%s\": changes go with JSON; an XML file takes none", name);
   if (!ls_data_file_load (&ls_cluster_file, name, ret_spec, diags))
     return false;
-  ret_spec->name = ls_override_name (ret_spec->name, name);
   g_autofree char *bare = ls_override_bare (name);
   bool is_own = ls_data_is_path (bare);
+  if (!is_own && g_str_equal (ret_spec->gpu.name, ret_spec->name)) /* a part of the file */
+    g_clear_pointer (&ret_spec->gpu.left_out, g_free);
+  ret_spec->name = ls_override_name (ret_spec->name, name);
   for (guint i = 0; i < ret_spec->unsaid->len; i++) {
     LsUnsaid *unsaid = &g_array_index (ret_spec->unsaid, LsUnsaid, i);
     g_autofree char *change = unsaid->instead,

@@ -83,7 +83,10 @@ ls_known_check (const LsJsonDoc *doc, const cJSON *at, const LsKnown *known, LsD
 static bool
 finish_gpu (const LsJsonDoc *doc, const cJSON *object, void *object_gpu, LsDiagList *diags)
 {
-  const LsGpu *gpu = object_gpu;
+  static const char *const keys[]
+      = { "clock_spread", "persistent_gemms", "reserved", "blas_workspace", NULL };
+  LsGpu *gpu = object_gpu;
+  gpu->left_out = ls_fields_left_out (ls_gpu_fields, keys, object, gpu);
   if (gpu->reserved_bytes >= gpu->hbm_bytes)
     return ls_json_doc_wrong (doc, ls_json_at (object, "reserved"), diags, "leaves nothing of \"hbm_size\"");
   bool ok = ls_known_check (doc, ls_json_at (object, "known.kernels"), &gpu->kernels_known, diags);
@@ -91,6 +94,16 @@ finish_gpu (const LsJsonDoc *doc, const cJSON *object, void *object_gpu, LsDiagL
 }
 
 const LsDataFile ls_gpu_file = { "gpu", LS_DATA_GPUS, ls_gpu_fields, sizeof (LsGpu), .finish = finish_gpu };
+
+bool
+ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags)
+{
+  g_autofree char *bare = ls_override_bare (name);
+  bool ok = ls_data_file_load (&ls_gpu_file, name, ret_gpu, diags);
+  if (ok && !ls_data_is_path (bare))
+    g_clear_pointer (&ret_gpu->left_out, g_free);
+  return ok;
+}
 
 bool
 ls_gpu_read_part (const LsJsonDoc *doc, const cJSON *object, const char *as_name, const char *as_source,

@@ -32,6 +32,7 @@ typedef struct {
  * (aiconfigurator, AITER), and whole numbers. */
 static const char *const foreign_formats[] = { "fp8_block", "fp4_block", "int8", NULL };
 #define FOREIGN (-1)
+#define UNSAID  (-2)
 
 static bool
 parse_dtype (const char *text, void *target)
@@ -295,8 +296,10 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
           const char *gpu, GArray *rows, guint *n_foreign, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  Cells cells = { .dtype = (int) table->dtype };
+  Cells cells = { .dtype = UNSAID };
   ls_csv_fields_read (csv, row, columns, &cells, diags);
+  const bool lacks_dtype = cells.dtype == UNSAID;
+  cells.dtype = lacks_dtype ? (int) table->dtype : cells.dtype;
   if (table->fields == stream_fields && cells.op && find_stream (cells.op) == G_N_ELEMENTS (stream_ops))
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "op"), diags,
                   "expected add, rmsnorm or silu_mul; got \"%.40s\"", cells.op);
@@ -306,8 +309,8 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
   *n_foreign += is_ours && is_foreign;
   if (ls_diag_list_n (diags) == n_before && is_ours && !is_foreign)
     table->append (&cells, cells.time * unit_s, rows);
-  while (n_rows < rows->len)
-    g_array_index (rows, LsTimedKernel, n_rows++).row = row;
+  for (LsTimedKernel *t; n_rows < rows->len; t->row = row, t->lacks_dtype = lacks_dtype)
+    t = &g_array_index (rows, LsTimedKernel, n_rows++);
   g_free (cells.gpu);
   g_free (cells.op);
 }

@@ -49,6 +49,7 @@ typedef struct {
   double measured_s;           /* NaN: the table has no times                                 */
   double side_bytes;           /* traffic of another kernel that the timing includes          */
   bool has_host;               /* timed through a framework: a constant host time is in it    */
+  bool lacks_dtype;            /* the table does not say it, and it is taken as usual there   */
   guint family;                /* 0 to 9: of its key (see above)                              */
   bool held_out;               /* by the usual rule; a calibration may hold out others        */
   guint row;                   /* of the file, from 0 below its header                        */

@@ -160,6 +160,19 @@ ls_field_default (const LsField *f)
   return text ? text->usual : f->default_text;
 }
 
+char *
+ls_fields_left_out (const LsField *fields, const char *const *keys, const cJSON *object, const void *target)
+{
+  g_autoptr (GString) all = g_string_new (NULL);
+  for (; *keys; keys++) {
+    const bool is_there = ls_json_at (object, *keys);
+    g_autofree char *value = is_there ? NULL : ls_field_text (ls_field_find (fields, *keys), target, NULL);
+    if (value)
+      g_string_append_printf (all, "%s%s %s", all->len > 0 ? ", " : "", *keys, value);
+  }
+  return all->len > 0 ? g_strdup (all->str) : NULL;
+}
+
 /* --- one value of a JSON file ------------------------------------------------- */
 
 /* Whether a text may stand for a number: a count with a letter, "8k". */

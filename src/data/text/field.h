@@ -134,6 +134,11 @@ bool ls_fields_read (const LsField *fields, const LsJsonDoc *doc, const cJSON *o
 bool ls_fields_read_file (const LsField *fields, const char *kind, const LsJsonDoc *doc, void *target,
                           LsDiagList *diags);
 
+/* "ffn 16384, dropout false": what these keys come to in target that an object leaves out, newly allocated;
+ * NULL: none, or to nothing. */
+char *ls_fields_left_out (const LsField *fields, const char *const *keys, const cJSON *object,
+                          const void *target);
+
 /* Frees what reading stored in target: strings, lists, arrays and their elements. */
 void ls_fields_clear (const LsField *fields, void *target);
 

@@ -282,7 +282,7 @@ note_of_job (const char *cluster)
   ls_job_spec_set (&spec, "tp", "2", diags);
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
   if (LS_CHECK (r != NULL))
-    ls_override_note_job (&spec, r, notes);
+    ls_override_note_job (&spec, r, "the step", NULL, notes);
   ls_job_spec_clear (&spec);
   g_ptr_array_add (notes, NULL);
   return g_strjoinv ("|", (char **) notes->pdata);
