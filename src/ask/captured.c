@@ -795,7 +795,8 @@ ls_captured_advice (const LsCaptured *c)
   }
   sums[G_N_ELEMENTS (advices)] = (AdviceSum) {
     c->reserved_bytes - MIN (c->allocated_bytes, c->reserved_bytes),
-    "are reserved and in no use: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True keeps less"
+    "are reserved and in no use: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or False where it is "
+    "True, may keep less"
   };
   g_qsort_with_data (sums, G_N_ELEMENTS (sums), sizeof *sums, ls_compare_by, (gpointer) most_first);
   for (guint i = 0; i < G_N_ELEMENTS (sums); i++)

@@ -1,4 +1,5 @@
 import ctypes
+import os
 import pickle
 import sys
 import time
@@ -40,7 +41,7 @@ class Tensor:
             raise OutOfMemoryError("CUDA out of memory")
         _stats["now"] += nbytes
         _stats["most"] = max(_stats["most"], _stats["now"])
-        _stats["reserved"] = (_stats["most"] + 2097151) // 2097152 * 2097152
+        _stats["reserved"] = (_stats["most"] + int(os.environ.get("CACHED", "0")) + 2097151) // 2097152 * 2097152
         _trace.append({"action": "alloc", "addr": self.address.value, "size": nbytes, "frames": _frames(), "time_us": time.time_ns() // 1000})
 
     def free(self):
