@@ -17,6 +17,7 @@ HEAD = """/* Made by capture/generate.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture/standin_answers.h"
 """

@@ -5,6 +5,7 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture/standin_answers.h"
 
@@ -56,6 +57,8 @@ int ncclRecv (void *to, size_t n, int type, int peer, void *communicator, void *
 int ncclGroupStart (void);
 int ncclGroupEnd (void);
 int ncclCommInitAll (void **communicators, int n, const int *devices);
+int nvmlDeviceGetHandleByIndex (unsigned i, void **device);
+int nvmlDeviceGetComputeRunningProcesses (void *device, unsigned *n, void *processes);
 int cuptiSubscribe (void **subscriber);
 int cuptiActivityGetNextRecord (void);
 int cudnnCreateTensorDescriptor (void **d);
@@ -104,6 +107,29 @@ memory_is_charged_and_given_back (void)
   LS_CHECK_INT (free_now (), ==, 2 * MIB);
   LS_CHECK_INT (cudaFree (b), ==, CUDA_OK);
   LS_CHECK_INT (free_now (), ==, before);
+}
+
+/* PyTorch asks who has the memory that lacks, and 2.6 says nothing else if that fails. */
+static void
+memory_is_that_of_this_process (void)
+{
+  struct {
+    unsigned process;
+    unsigned long long bytes;
+  } found[2] = { 0 };
+  void *memory, *device;
+  unsigned n = 0;
+  LS_CHECK_INT (cudaMalloc (&memory, 10 * MIB), ==, CUDA_OK);
+  LS_CHECK_INT (nvmlDeviceGetHandleByIndex (0, &device), ==, 0);
+  LS_CHECK_INT (nvmlDeviceGetComputeRunningProcesses (device, &n, found), ==, 7); /* too few places */
+  LS_CHECK_INT (n, ==, 1);
+  n = G_N_ELEMENTS (found);
+  LS_CHECK_INT (nvmlDeviceGetComputeRunningProcesses (device, &n, found), ==, 0);
+  LS_CHECK_INT (n, ==, 1);
+  LS_CHECK_INT (found[0].process, ==, (uint64_t) getpid ());
+  LS_CHECK_INT (found[0].bytes, ==, 8192 * MIB - free_now ());
+  LS_CHECK_INT (found[1].bytes, ==, 0);
+  LS_CHECK_INT (cudaFree (memory), ==, CUDA_OK);
 }
 
 static void
@@ -671,11 +697,12 @@ a_step_is_recorded_in_order (void)
   free (communicator);
 }
 
-LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
-               LS_TEST (work_takes_time), LS_TEST (graphs_are_done_when_they_are_launched),
-               LS_TEST (traces_tell_what_was_done), LS_TEST (events_that_are_made_take_no_time),
-               LS_TEST (watchdogs_are_told_late), LS_TEST (devices_are_those_that_are_visible),
-               LS_TEST (small_copies_are_made), LS_TEST (blocks_that_are_handed_out_again_are_zeros),
+LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (memory_is_that_of_this_process),
+               LS_TEST (mapped_memory_is_charged_once), LS_TEST (work_takes_time),
+               LS_TEST (graphs_are_done_when_they_are_launched), LS_TEST (traces_tell_what_was_done),
+               LS_TEST (events_that_are_made_take_no_time), LS_TEST (watchdogs_are_told_late),
+               LS_TEST (devices_are_those_that_are_visible), LS_TEST (small_copies_are_made),
+               LS_TEST (blocks_that_are_handed_out_again_are_zeros),
                LS_TEST (large_blocks_that_are_given_back_take_nothing), LS_TEST (ranks_answer_as_this_one),
                LS_TEST (uneven_exchanges_need_nobody_else), LS_TEST (communicators_take_memory_when_used),
                LS_TEST (functions_are_found_by_name), LS_TEST (who_has_a_runtime_of_its_own_is_named),
