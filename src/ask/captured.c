@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <lockstep/error.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,8 @@
 #include "base/list.h"
 #include "base/order.h"
 #include "data/text/json_doc.h"
+#include "data/text/write_file.h"
 #include "data/traces/traces.h"
-#include "job/job.h"
 
 /* ---- the processes that are captured ---- */
 
@@ -215,21 +214,6 @@ check_stuck (const char *mail, const GArray *processes, GError **error)
   return all->len == 0 || ls_fail (error, LS_ERROR_FAILED, "its ranks wait for each other:%s", all->str);
 }
 
-/* And what is in it. */
-static void
-remove_folder (const char *folder)
-{
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-  for (const char *name; dir && (name = g_dir_read_name (dir));) {
-    g_autofree char *path = g_build_filename (folder, name, NULL);
-    if (g_file_test (path, G_FILE_TEST_IS_DIR) && !g_file_test (path, G_FILE_TEST_IS_SYMLINK))
-      remove_folder (path);
-    else
-      g_unlink (path);
-  }
-  g_rmdir (folder);
-}
-
 /* Of a capture that was stopped: ranks that have ended stay, with what they sent; the others begin anew. */
 static void
 keep_ended (GArray *processes, const char *mail)
@@ -255,7 +239,7 @@ run_all (const LsCaptureAsk *ask, char **environment, const char *mail, GArray *
     Process *p = &g_array_index (processes, Process, i);
     if (p->is_kept)
       continue;
-    remove_folder (p->output);
+    ls_remove_folder (p->output);
     if (!spawn (ask, environment, mail, p, error)) {
       g_array_set_size (processes, i);
       end_all (processes);
@@ -297,7 +281,7 @@ run_processes (const LsCaptureAsk *ask, char **environment, const char *home, GE
     g_file_get_contents (roles, &now, NULL, NULL);
     if (g_strcmp0 (before, now) == 0)
       return g_steal_pointer (&processes);
-    remove_folder (mail);
+    ls_remove_folder (mail);
     g_mkdir (mail, 0700);
     if (!g_file_set_contents (roles, now, -1, error))
       return NULL;
@@ -691,7 +675,7 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
     g_file_get_contents (roles, &c->roles, NULL, NULL);
   }
   if (!ask->keep || !g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED))
-    remove_folder (home);
+    ls_remove_folder (home);
   if (problem)
     g_propagate_error (error, g_steal_pointer (&problem));
   return c;
@@ -822,163 +806,4 @@ ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error
       "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
       "when one ends",
       c->ranks->len - files->len, c->ranks->len);
-}
-
-/* --- several layouts ----------------------------------------------------------------------------------- */
-
-static void
-clear_axis (gpointer data)
-{
-  g_free (((LsCaptureAxis *) data)->key);
-  g_strfreev (((LsCaptureAxis *) data)->values);
-}
-
-GArray *
-ls_capture_axes_new (void)
-{
-  return ls_list_new (sizeof (LsCaptureAxis), clear_axis);
-}
-
-static void
-clear_layout (gpointer data)
-{
-  g_free (((LsCaptureLayout *) data)->values);
-  g_free (((LsCaptureLayout *) data)->error);
-}
-
-/* The command with the values in the place of keys; newly allocated. */
-static char **
-command_of (const LsCaptureAsk *ask, const GArray *axes, char *const *values)
-{
-  char **command = g_strdupv ((char **) ask->command);
-  for (guint w = 0; command[w]; w++)
-    for (guint i = 0; i < axes->len; i++) {
-      g_autofree char *key = g_strdup_printf ("{%s}", g_array_index (axes, LsCaptureAxis, i).key);
-      g_auto (GStrv) parts = g_strsplit (command[w], key, -1);
-      g_free (command[w]);
-      command[w] = g_strjoinv (values[i], parts);
-    }
-  return command;
-}
-
-static gboolean
-check_axes (const LsCaptureAsk *ask, const GArray *axes, GError **error)
-{
-  g_autofree char *all = g_strjoinv (" ", (char **) ask->command);
-  guint n = 1;
-  for (guint i = 0; i < axes->len; i++) {
-    const LsCaptureAxis *axis = &g_array_index (axes, LsCaptureAxis, i);
-    g_autofree char *key = g_strdup_printf ("{%s}", axis->key);
-    n = MIN (n * g_strv_length (axis->values), LS_MOST_LAYOUTS + 1);
-    if (!strstr (all, key))
-      return ls_fail (error, LS_ERROR_USAGE, "--%s: expected %s in a word of the command", axis->key, key);
-  }
-  return (n > 0 && n <= LS_MOST_LAYOUTS)
-      || ls_fail (error, LS_ERROR_USAGE, "expected 1 to %d layouts, each of which is captured",
-                  LS_MOST_LAYOUTS);
-}
-
-/* NaN and an error. */
-static double
-replay (const LsCaptured *c, const char *cluster, GError **error)
-{
-  double step = NAN;
-  g_autofree char *home = g_dir_make_tmp ("lockstep-layout-XXXXXX", error);
-  g_autofree char *folder = home ? g_build_filename (home, "step", NULL) : NULL;
-  if (!home)
-    return NAN;
-  if (ls_captured_write_trace (c, folder, error)) {
-    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsJobSpec spec;
-    ls_job_spec_init (&spec);
-    spec.no_notes = true;
-    bool ok = ls_job_spec_set (&spec, "trace", folder, diags)
-        && ls_job_spec_set (&spec, "cluster", cluster, diags);
-    g_autoptr (LsJobResult) r = ok ? ls_job_spec_run (&spec, error) : NULL;
-    if (!ok)
-      ls_diag_list_to_error (diags, error);
-    step = r ? r->report.step_time_s : NAN;
-    ls_job_spec_clear (&spec);
-  }
-  remove_folder (home);
-  return step;
-}
-
-static gboolean
-try_layout (const LsCaptureAsk *ask, const char *cluster, const GArray *axes, LsCaptureLayout *l,
-            GError **error)
-{
-  g_autoptr (GError) problem = NULL;
-  g_auto (GStrv) command = command_of (ask, axes, l->values);
-  LsCaptureAsk one = *ask;
-  one.command = (const char *const *) command;
-  one.with_trace = true;
-  g_autoptr (LsCaptured) c = ls_capture_run (&one, &problem);
-  l->step_time_s = NAN;
-  if (c) {
-    l->fits = ls_captured_fits (c);
-    l->needed_bytes = ls_captured_needed (c);
-    l->total_bytes = c->total_bytes;
-    l->is_too_large = c->n_out_of_memory > 0;
-    l->error = g_strdup (l->is_too_large ? "out of memory" : c->error);
-    l->step_time_s = l->error ? NAN : replay (c, cluster, &problem);
-  }
-  if (g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED)) {
-    g_propagate_error (error, g_steal_pointer (&problem));
-    return FALSE;
-  }
-  if (problem && !l->error)
-    l->error = g_strdelimit (g_strdup (problem->message), "\n", ' ');
-  return TRUE;
-}
-
-/* Those that fit first, then those that ran, the faster one first; of equals as they were asked for. */
-static gint
-compare_layouts (gconstpointer x, gconstpointer y)
-{
-  const LsCaptureLayout *a = x, *b = y;
-  LS_SMALLER_FIRST (a->error != NULL, b->error != NULL);
-  LS_LARGER_FIRST (a->fits, b->fits);
-  LS_LARGER_FIRST (a->is_too_large, b->is_too_large);
-  return isnan (a->step_time_s) || isnan (b->step_time_s) ? 0 : LS_ORDER (a->step_time_s, b->step_time_s);
-}
-
-LsCaptureLayouts *
-ls_capture_layouts (const LsCaptureAsk *ask, const char *cluster, GArray *axes, GError **error)
-{
-  LsCaptureLayouts *all = g_new (LsCaptureLayouts, 1);
-  *all
-      = (LsCaptureLayouts) { g_strdup (cluster), axes, ls_list_new (sizeof (LsCaptureLayout), clear_layout) };
-  guint n = check_axes (ask, axes, error) ? 1 : 0;
-  bool ok = n > 0;
-  for (guint i = 0; i < axes->len; i++)
-    n *= g_strv_length (g_array_index (axes, LsCaptureAxis, i).values);
-  for (guint at = 0; ok && at < n; at++) {
-    LsCaptureLayout l = { .values = g_new0 (char *, axes->len + 1) };
-    guint rest = at;
-    for (guint i = axes->len; i-- > 0;) { /* the last one is the fastest to change */
-      char **values = g_array_index (axes, LsCaptureAxis, i).values;
-      l.values[i] = values[rest % g_strv_length (values)];
-      rest /= g_strv_length (values);
-    }
-    ok = try_layout (ask, cluster, axes, &l, error);
-    g_array_append_val (all->layouts, l);
-    ls_progress_tell (ask->progress, at + 1, n);
-  }
-  g_array_sort (all->layouts, compare_layouts);
-  if (ok)
-    return all;
-  ls_capture_layouts_free (all);
-  return NULL;
-}
-
-void
-ls_capture_layouts_free (LsCaptureLayouts *layouts)
-{
-  if (!layouts)
-    return;
-  g_free (layouts->cluster);
-  g_array_unref (layouts->axes);
-  g_array_unref (layouts->layouts);
-  g_free (layouts);
 }

@@ -314,6 +314,8 @@ ls_remove_folder (const char *path)
   g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
   for (const char *name = dir ? g_dir_read_name (dir) : NULL; name; name = g_dir_read_name (dir)) {
     g_autofree char *file = g_build_filename (path, name, NULL);
+    if (g_file_test (file, G_FILE_TEST_IS_DIR) && !g_file_test (file, G_FILE_TEST_IS_SYMLINK))
+      ls_remove_folder (file);
     g_remove (file);
   }
   g_rmdir (path);
