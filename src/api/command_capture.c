@@ -12,6 +12,7 @@
 #include "show/answers.h"
 
 #define DEFAULT_STEPS 2
+#define CLOCK_STEPS   20 /* as many as a program's log says something of */
 
 typedef struct {
   LsCaptured *captured;
@@ -238,7 +239,8 @@ is_load (const char *text)
 gboolean
 command_capture (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  gint64 world = 0, steps = DEFAULT_STEPS, members = 0;
+  const char *clock = ls_request_text (r, "clock");
+  gint64 world = 0, steps = clock ? CLOCK_STEPS : DEFAULT_STEPS, members = 0;
   LsCaptureWhich which;
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_autofree const char **words = ls_request_texts (r, "command");
@@ -255,6 +257,8 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   if (folder && steps < 2)
     return ls_request_refuse ("-o goes with --steps 2 or more: the step that is traced follows one", error);
+  if (clock && strcmp (clock, "simulated") != 0)
+    return ls_request_refuse ("--clock: expected simulated", error);
   const char *load = ls_request_text (r, "expert-load");
   if (load && !is_load (load))
     return ls_request_refuse ("--expert-load: expected even or zipf:S, as zipf:1", error);
@@ -273,6 +277,7 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
                              .members = (uint32_t) members,
                              .steps = (uint32_t) steps,
                              .expert_load = load,
+                             .clock = clock ? ls_request_text (r, "cluster") : NULL,
                              .keep = ls_request_text (r, "keep"),
                              .with_range = ls_request_is_on (r, "range"),
                              .with_snapshot = ls_request_text (r, "snapshot") != NULL,

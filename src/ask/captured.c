@@ -26,6 +26,7 @@
 
 #define REFUSED     "refused" /* the file in which the stand-ins say why they ended it */
 #define EXIT_STUCK  72 /* LS_EXIT_STUCK of capture/standin.h: all that wait end so, each after a word */
+#define CLOCK_STEPS 2  /* of the program, of which the last is predicted for its clock */
 #define MOST_ROUNDS 8  /* each finds another family of ranks that differ */
 
 typedef struct {
@@ -40,14 +41,16 @@ typedef struct {
 
 /* --- one process ------------------------------------------------------------------------------------- */
 
-/* In the child: a group of its own, which ends with us; what the program prints is no part of the answer. */
+/* In the child: a group of its own, which ends with us; what the program prints is no part of the answer.
+ * data: the head of its log, or NULL. */
 static void
 set_up (gpointer data)
 {
-  (void) data;
   setpgid (0, 0);
   prctl (PR_SET_PDEATHSIG, SIGKILL);
   dup2 (STDERR_FILENO, STDOUT_FILENO);
+  if (data && write (STDERR_FILENO, data, strlen (data)) < 0)
+    _exit (EXIT_FAILURE);
 }
 
 static gboolean
@@ -66,7 +69,12 @@ spawn (const LsCaptureAsk *ask, char **environment, const char *mail, Process *p
   if (ask->which != LS_CAPTURE_ONE)
     e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_MAIL", mail, TRUE);
   g_mkdir (p->output, 0700);
-  if (!g_spawn_async (NULL, (char **) ask->command, e, flags, set_up, NULL, &p->pid, &problem)) {
+  g_autofree char *head = ask->tables ? ls_captured_clock_head (ask->following, ask->clock, p->rank) : NULL;
+  if (ask->tables) {
+    g_autofree char *table = g_strdup_printf ("%s/clock-%u", ask->tables, p->rank);
+    e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_CLOCK", table, TRUE);
+  }
+  if (!g_spawn_async (NULL, (char **) ask->command, e, flags, set_up, head, &p->pid, &problem)) {
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: %s", ask->command[0], problem->message);
     p->has_ended = true;
     return FALSE;
@@ -399,6 +407,12 @@ environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder)
     e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_EXPERT_LOAD", ask->expert_load, TRUE);
   if (ask->models)
     e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_MODELS", ask->models, TRUE);
+  if (ask->tables) {
+    const char *others = g_getenv ("LD_PRELOAD");
+    g_autofree char *library
+        = g_strdup_printf ("%s/liblockstep-clock.so%s%s", folder, others ? ":" : "", others ? others : "");
+    e = g_environ_setenv (e, "LD_PRELOAD", library, TRUE);
+  }
   e = set_number (e, "LOCKSTEP_CAPTURE_WORLD", ask->world);
   e = set_number (e, "LOCKSTEP_CAPTURE_STEPS", ask->steps);
   e = set_number (e, "LOCKSTEP_CAPTURE_MEMBERS", ask->members);
@@ -438,6 +452,8 @@ rank_free (gpointer data)
   g_clear_pointer (&c->snapshot, g_bytes_unref);
   g_clear_pointer (&c->recorded, g_bytes_unref);
   g_free (c->roles);
+  g_free (c->keys);
+  g_free (c->clock.rests_on);
   g_ptr_array_unref (c->notes);
   g_free (c);
 }
@@ -489,6 +505,13 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_operators = number_of (traced, "operators"),
     .n_launches = number_of (traced, "launches"),
     .n_apart = number_of (traced, "apart"),
+    .clock
+    = { .steps = (uint32_t) number_of (seen, "steps"),
+        .waited_s
+        = 1e-6 * (double) number_of (counts, "microseconds that the host slept or waited until some time"),
+        .n_known = number_of (counts, "launches of predicted times"),
+        .n_beyond = number_of (counts, "launches beyond those of the predicted step"),
+        .n_crude = number_of (counts, "launches of crude times") },
     .rows = ls_list_new (sizeof (LsCapturedRow), ls_clear_4_texts),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
     .notes = g_ptr_array_new_with_free_func (g_free),
@@ -549,6 +572,8 @@ read_outputs (const LsCaptureAsk *ask, const char *folder)
     LsCaptured *c = read_seen (ask, ls_json_doc_root (doc));
     c->snapshot = read_beside (path, ".pickle");
     c->recorded = read_beside (path, ".trace");
+    g_autofree char *keys = g_strconcat (path, ".keys", NULL);
+    g_file_get_contents (keys, &c->keys, NULL, NULL);
     bool is_better = !best
         || (c->steps != best->steps ? c->steps > best->steps : c->allocated_bytes > best->allocated_bytes);
     if (best)
@@ -656,6 +681,16 @@ home_of (const LsCaptureAsk *ask, const char *gpu, double speed, GError **error)
   return g_steal_pointer (&home);
 }
 
+/* Of a program that was captured before: nobody needs to find out again. */
+static void
+write_roles (const char *home, const char *roles)
+{
+  g_autofree char *mail = g_build_filename (home, "mail", NULL),
+                  *path = g_build_filename (mail, "roles", NULL);
+  g_mkdir (mail, 0700);
+  g_file_set_contents (path, roles, -1, NULL);
+}
+
 /* The program once, on a GPU of that speed. What is stopped may stay; what ended, however, does not. */
 static LsCaptured *
 run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **error)
@@ -665,6 +700,8 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
   g_autofree char *home = gpu ? home_of (ask, gpu, speed, error) : NULL;
   if (!home)
     return NULL;
+  if (ask->tables && ask->which != LS_CAPTURE_ONE && ask->following_roles)
+    write_roles (home, ask->following_roles);
   g_auto (GStrv) environment = environment_of (ask, gpu, folder);
   g_autoptr (GArray) processes = run_processes (ask, environment, home, &problem);
   LsCaptured *c = processes ? read_ranks (ask, processes, &problem) : NULL;
@@ -679,6 +716,33 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
   if (problem)
     g_propagate_error (error, g_steal_pointer (&problem));
   return c;
+}
+
+/* What was captured is run once more, from its beginning, on the time that was predicted for it. The answer
+ * is c, with the clock's part of what came of that. */
+static bool
+follow_clock (const LsCaptureAsk *ask, const char *folder, LsCaptured *c, GError **error)
+{
+  g_autofree char *tables = g_dir_make_tmp ("lockstep-clock-XXXXXX", error);
+  bool ok = tables && ls_captured_write_clock (c, ask->clock, tables, &c->clock, error);
+  LsCaptureAsk again = *ask;
+  again.tables = tables;
+  again.following = &c->clock;
+  again.following_roles = c->roles;
+  again.with_trace = again.with_snapshot = false;
+  g_autoptr (LsCaptured) run = ok ? run_once (&again, folder, 1, error) : NULL;
+  if (tables)
+    ls_remove_folder (tables);
+  if (!run)
+    return false;
+  char *rests_on = c->clock.rests_on;
+  double step = c->clock.step_time_s;
+  c->clock = run->clock;
+  c->clock.rests_on = rests_on;
+  c->clock.step_time_s = step;
+  run->clock.rests_on = NULL;
+  c->error = g_strdup (run->error);
+  return true;
 }
 
 static bool
@@ -708,8 +772,13 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
         "there is no capture/liblockstep-capture.so in $LS_MODULE_DIR, next to the program or in %s: this "
         "Lockstep was built with -Dcapture=disabled",
         LS_MODULEDIR);
-  g_autoptr (LsCaptured) c = run_once (ask, folder, 1, error);
-  if (!c || (ask->with_range && !c->error && !find_range (ask, folder, c, error)))
+  LsCaptureAsk first = *ask;
+  first.with_trace |= ask->clock != NULL;
+  first.steps = ask->clock ? CLOCK_STEPS : ask->steps;
+  g_autoptr (LsCaptured) c = run_once (&first, folder, 1, error);
+  if (!c || (ask->clock && !c->error && !follow_clock (ask, folder, c, error)))
+    return NULL;
+  if (ask->with_range && !c->error && !find_range (&first, folder, c, error))
     return NULL;
   return g_steal_pointer (&c);
 }
@@ -801,9 +870,8 @@ ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error
   }
   if (files->len == c->ranks->len)
     return ls_captured_trace_write (folder, c->world, c->gpu, c->roles, files, error);
-  return ls_fail (
-      error, LS_ERROR_FAILED,
-      "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
-      "when one ends",
-      c->ranks->len - files->len, c->ranks->len);
+  return ls_fail (error, LS_ERROR_FAILED,
+                  "no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
+                  "when one ends",
+                  c->ranks->len - files->len, c->ranks->len);
 }

@@ -31,6 +31,16 @@
  * ones, as stages of a pipeline do, one of each place. */
 typedef enum { LS_CAPTURE_AUTO, LS_CAPTURE_ONE, LS_CAPTURE_ALL, LS_CAPTURE_LIST } LsCaptureWhich;
 
+/* What the clocks of a program followed, and how far. */
+typedef struct {
+  double step_time_s; /* that was predicted for the step that was captured */
+  char *rests_on;     /* NULL: they were the machine's */
+  uint32_t steps;     /* that the program did on it */
+  double waited_s;    /* that it slept, or waited until some time, in vain */
+  uint64_t n_known, n_beyond,
+      n_crude; /* launches whose time is the table's; of these, beyond those of the step: the mean; others */
+} LsCapturedClock;
+
 typedef struct {
   const LsGpu *gpu; /* borrowed */
   uint32_t gpus_per_node;
@@ -44,6 +54,10 @@ typedef struct {
   const char *expert_load; /* "even", "zipf:S": what a router chooses; or NULL: each as likely */
   bool with_range;         /* run it for GPUs of half and of double the speed too */
   bool with_snapshot, with_trace;
+  const char *clock;  /* cluster whose predicted times the program's clocks follow; or NULL */
+  const char *tables; /* folder of these, for ls_capture_run() itself; NULL: it is no such run */
+  const LsCapturedClock *following;
+  const char *following_roles;
   const char *keep;           /* folder in which a capture that is stopped is kept, and goes on; or NULL */
   const char *const *command; /* NULL-terminated */
   const char *models;         /* file of names of published models, for what has no configuration; or NULL */
@@ -82,7 +96,9 @@ typedef struct {
                                      of a rank that does not decide */
   GBytes *recorded;               /* its last step, as data/traces/traces.h reads it; NULL: not asked */
   uint64_t n_operators, n_launches,
-      n_apart;      /* of that step; launches of operators that PyTorch did not record */
+      n_apart; /* of that step; launches of operators that PyTorch did not record */
+  char *keys;  /* of that step: of each thing that takes time on a stream its key, a line each */
+  LsCapturedClock clock;
   char *roles;      /* JSON: as lockstep_ranks.py has it; NULL: one rank stands for all */
   GBytes *snapshot; /* a pickle, as torch.cuda.memory._dump_snapshot() writes; NULL: not
                        asked, or of a rank that does not decide */
@@ -98,6 +114,13 @@ void ls_captured_free (LsCaptured *captured); /* and all ranks; NULL allowed */
  * ranks a whole step was seen; LS_ERROR_IO. */
 gboolean ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
+/* Replays the captured step on the cluster; of each rank that was captured a table of predicted times, as
+ * capture/standin_clock.c reads it, goes into folder/clock-RANK. Errors: as of running the trace;
+ * LS_ERROR_IO. */
+gboolean ls_captured_write_clock (const LsCaptured *c, const char *cluster, const char *folder,
+                                  LsCapturedClock *ret, GError **error);
+/* What the log of a rank begins with; newly allocated. */
+char *ls_captured_clock_head (const LsCapturedClock *clock, const char *cluster, uint32_t rank);
 
 /* Whether it ran to its end or its steps without an error, and what is needed is on the GPU. */
 bool ls_captured_fits (const LsCaptured *c);

@@ -282,4 +282,5 @@ def write(folder, seen, groups, every):
             packed.write(json.dumps(trace, separators=(",", ":")).encode())
     for name in (STATE["path"], STATE["path"] + ".operators"):
         os.unlink(name)
+    os.replace(STATE["path"] + ".keys", os.path.join(folder, f"{os.getpid()}.json.keys"))
     return {"operators": len(trace["operators"]), "launches": sum(line[0] in "kpdgcf" for line in trace["did"]), "apart": apart}

@@ -4,7 +4,8 @@ of all; and when enough steps are done, or the program ends, what its allocator 
 
 Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c), _LIBRARIES (folder of the stand-ins), _OUTPUT
 (folder for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS, _SNAPSHOT (PyTorch's
-too), _MODELS (names of published models), _MAIL, _RANKS, _MEMBERS (see lockstep_ranks.py)."""
+too), _MODELS (names of published models), _MAIL, _RANKS, _MEMBERS (see lockstep_ranks.py), _CLOCK (a table of predicted times:
+the program's clocks follow them, and nothing else is written down)."""
 
 import ast
 import atexit
@@ -124,8 +125,17 @@ def load():
         ctypes.CDLL(os.path.join(folder, "lib" + name), ctypes.RTLD_GLOBAL)
     os.environ.setdefault("TRITON_LIBCUDA_PATH", folder)
     os.environ.setdefault("GOMP_SPINCOUNT", "0")  # threads that wait for what is computed here take no core meanwhile
+    if setting("CLOCK"):
+        follow_clock(setting("CLOCK"))
     if setting("TRACE") == "1":  # PyTorch says through NVTX which operator runs
         os.environ["NVTX_INJECTION64_PATH"] = os.path.join(folder, "liblockstep-capture.so")
+
+
+def follow_clock(path):
+    """Until torch is loaded the clock was this machine's. Of what the program says only its log is wanted."""
+    code = LIBRARY.ls_capture_clock(path.encode())
+    if code:
+        fail(f"--clock: {path} cannot be read" if code == 1 else "--clock: liblockstep-clock.so was not preloaded into this Python, which may be linked statically")
 
 
 # --- launchers: one rank in the place of all ---
@@ -457,8 +467,9 @@ def after_torch(torch):
         torch._C._set_multithreading_enabled(False)
     record = torch.cuda.memory._record_memory_history
     STATE["record"] = lambda: record(enabled="all", context="alloc", stacks="all", max_entries=10_000_000)
-    torch.cuda._lazy_call(STATE["record"])
-    if not setting("SNAPSHOT"):
+    if not setting("CLOCK"):
+        torch.cuda._lazy_call(STATE["record"])
+    if not setting("SNAPSHOT") and not setting("CLOCK"):
         replay_often(torch, record)
     torch.cuda.memory._record_memory_history = lambda *arguments, **more: None  # a program's own would clear it
 
@@ -482,7 +493,9 @@ def after_torch(torch):
         is_over(which)
         (n, before), done = of.get(id(which), (0, 0)), work()
         of[id(which)] = n + (done > before), done
-        STATE["steps"] = max(STATE["steps"], of[id(which)][0])
+        if of[id(which)][0] > STATE["steps"]:
+            STATE["steps"] = of[id(which)][0]
+            LIBRARY.ls_capture_clock_step()
         if setting("TRACE") == "1":
             lockstep_trace.stepped(torch, LIBRARY, of[id(which)][0], wanted, os.path.join(setting("OUTPUT"), f"{os.getpid()}.record"))
 
@@ -543,7 +556,11 @@ def finish(torch, why):
     if STATE["done"] or not setting("OUTPUT") or not torch.cuda.is_initialized():
         return
     STATE["done"] = True
-    replay(torch)
+    if setting("CLOCK"):  # the memory was seen when it was captured
+        REPLAYS[:] = [Replay()]
+        REPLAYS[0].n_blocks = work()
+    else:
+        replay(torch)
     group, n_blocks = torch.distributed, [r.n_blocks for r in REPLAYS]
     if not any(n_blocks):
         return  # a launcher that asked for the GPUs: its child is the program, or was killed

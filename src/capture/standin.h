@@ -81,16 +81,18 @@ void ls_leave (void);
 void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
 int64_t ls_count (const char *what, int64_t n); /* n more of it; ls_capture_counts() lists them */
 uint64_t ls_mix (uint64_t hash, uint64_t word); /* a hash of both */
-/* What is done next: ranks that did the same, in the same order, have the same trace. */
-void ls_trace (const char *what, const int64_t *values, size_t n);
+/* What is done next: ranks that did the same, in the same order, have the same trace. Its key: the same where
+ * the same is done. */
+uint64_t ls_trace (const char *what, const int64_t *values, size_t n);
 int *ls_current_device (void);
 int ls_n_visible (void); /* devices that $CUDA_VISIBLE_DEVICES leaves, as it was when first asked */
 
 /* --- clock.c --- */
 
 LsStream *ls_stream_of (void *stream); /* NULL, 1 and 2: the default ones */
-void ls_stream_work (void *stream, double seconds);
-void ls_stream_pass (void *stream, const int64_t ps[LS_N_SPEEDS]); /* work that takes so long */
+/* Work of that key (ls_trace); takes what the table of predicted times has for it, else so long. */
+void ls_stream_work (void *stream, uint64_t key, double seconds);
+void ls_stream_pass (void *stream, uint64_t key, const int64_t ps[LS_N_SPEEDS]);
 void ls_stream_wait (void *stream, const LsEvent *event);
 /* From now on a graph is made of this stream, and of those that wait for it; of none any more: ret_done is
  * when the last of them would be done. */
@@ -193,6 +195,7 @@ void ls_forget (const void *memory, size_t bytes); /* it is written anew */
 typedef int LsCapturePlace (void);
 
 bool ls_is_recorded (void);
+void ls_record_key (uint64_t key); /* of each line that is work on a stream, in order, in a file of its own */
 /* A line "WHAT OPERATOR STREAM ..." */
 void ls_record (char what, void *stream, const char *format, ...) __attribute__ ((format (printf, 3, 4)));
 void ls_record_mark (const char *text);
@@ -202,6 +205,15 @@ void ls_record_event (LsEvent *event, void *stream);
 void ls_record_wait (void *stream, const LsEvent *event);
 void ls_record_host (void *stream, const LsEvent *event); /* NULL: it waits for all of the stream */
 void ls_record_block (const void *memory, int64_t bytes); /* below 0: it is taken back */
+
+/* --- time.c: a library of its own, which is preloaded --- */
+
+/* Nanoseconds that a clock has moved since it was first asked, after it was moved on by n; -1: the thread
+ * that asks does not follow it. */
+typedef int64_t LsClockHost (int64_t n);
+
+/* From now on the process's clocks follow it. */
+void ls_clock_follow (LsClockHost *of);
 
 /* --- mail.c --- */
 
@@ -245,6 +257,11 @@ void ls_capture_launch (const char *name, unsigned x, unsigned y, unsigned z, un
 void ls_capture_product (double m, double n, double k, int kind, void *stream);
 /* The attention that runs next multiplies so many queries and keys in each head. */
 void ls_capture_pairs (double pairs);
+/* Times that were predicted of a step, from a file as ask/captured_clock.c writes it; where the library of
+ * time.c is preloaded, clocks of the process follow the host's time. 0: all of it is done; 1: the file cannot
+ * be read; 2: that library is not there. */
+int ls_capture_clock (const char *path);
+void ls_capture_clock_step (void); /* a step ends: what comes next is in the order of the table again */
 /* From now on all goes into this file; NULL: nothing any more. place: called where an operator begins, out of
  * the lock. */
 void ls_capture_record (const char *path, LsCapturePlace *place);

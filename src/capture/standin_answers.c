@@ -186,10 +186,11 @@ ls_product (void *stream, double m, double n, double k, double batch, int kind)
   double seconds = 2 * m * n * k * batch / (LS_SHARE_OF_PEAK * ls_device.flops[kind]);
   double least = bytes / ls_device.hbm;
   seconds = seconds > least ? seconds : least;
-  ls_stream_work (stream, seconds > 2e-6 ? seconds : 2e-6);
+  uint64_t key = ls_trace (
+      "product", (const int64_t[]) { (int64_t) m, (int64_t) n, (int64_t) k, (int64_t) batch, kind }, 5);
+  ls_stream_work (stream, key, seconds > 2e-6 ? seconds : 2e-6);
   ls_count ("products", 1);
   ls_record ('p', stream, " %.0f %.0f %.0f %.0f %d", m, n, k, batch, kind);
-  ls_trace ("product", (const int64_t[]) { (int64_t) m, (int64_t) n, (int64_t) k, (int64_t) batch, kind }, 5);
 }
 
 void

@@ -269,9 +269,11 @@ void
 ls_dnn_run (const void *plan, void *stream)
 {
   const LsDnnWork *w = ls_dnn_work (plan);
+  const int64_t is[] = { w->n_products, w->batch, w->m, w->n, w->k, w->is_masked, (int64_t) w->bytes };
+  uint64_t key = ls_trace ("plan", is, sizeof is / sizeof *is);
   ls_record ('d', stream, " %d %lld %lld %lld %lld %d %.0f", w->n_products, (long long) w->batch,
              (long long) w->m, (long long) w->n, (long long) w->k, w->is_masked, w->bytes);
-  ls_stream_work (stream, 100e-6);
+  ls_stream_work (stream, key, 100e-6);
   ls_count ("plans of cuDNN", 1);
 }
 

@@ -85,11 +85,11 @@ ls_launch (const char *name, LsDim3 grid, LsDim3 block, void *stream)
   double threads = (double) grid.x * grid.y * grid.z * block.x * block.y * block.z;
   double seconds = threads * 32 / ls_device.hbm, attention = attention_seconds (name, grid);
   seconds = attention > seconds ? attention : seconds;
-  ls_stream_work (stream, seconds > 2e-6 ? seconds : 2e-6);
+  uint64_t key = ls_trace (name, (const int64_t[]) { grid.x, grid.y, grid.z, block.x, block.y, block.z }, 6);
+  ls_stream_work (stream, key, seconds > 2e-6 ? seconds : 2e-6);
   ls_count ("kernels", 1);
   ls_record ('k', stream, " %d %u %u %u %u %u %u", ls_record_name (name), grid.x, grid.y, grid.z, block.x,
              block.y, block.z);
-  ls_trace (name, (const int64_t[]) { grid.x, grid.y, grid.z, block.x, block.y, block.z }, 6);
 }
 
 void
@@ -371,9 +371,8 @@ ls_graph_launch (void *handle, void *stream)
   const Graph *graph = graph_of (handle);
   if (!graph)
     return CUDA_INVALID;
-  ls_stream_pass (stream, graph->done);
+  ls_stream_pass (stream, ls_trace ("graph", graph->n, N_KINDS), graph->done);
   count (graph, 1);
-  ls_trace ("graph", graph->n, N_KINDS);
   ls_record ('g', stream, " %d %lld %lld %lld", (int) ((uintptr_t) handle - GRAPH), (long long) graph->n[0],
              (long long) graph->n[1], (long long) graph->done[0]);
   ls_count ("launches of graphs", 1);

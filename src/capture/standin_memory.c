@@ -331,9 +331,9 @@ void
 ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
 {
   bool to_host = !ls_is_device (to, NULL, NULL), from_host = !ls_is_device (from, NULL, NULL);
-  ls_trace ("copy", (const int64_t[]) { (int64_t) bytes, to_host, from_host }, 3);
+  uint64_t key = ls_trace ("copy", (const int64_t[]) { (int64_t) bytes, to_host, from_host }, 3);
   ls_record ('c', stream, " %zu %d", bytes, to_host * 2 + from_host);
-  ls_stream_work (stream, (double) bytes / (to_host || from_host ? 25e9 : ls_device.hbm / 2));
+  ls_stream_work (stream, key, (double) bytes / (to_host || from_host ? 25e9 : ls_device.hbm / 2));
   if (!is_async || (to_host && !ls_is_pinned (to))) {
     ls_record_host (stream, NULL);
     ls_host_waits (ls_stream_of (stream)->done);
@@ -353,9 +353,9 @@ ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
 void
 ls_fill (void *to, int value, size_t bytes, void *stream)
 {
-  ls_trace ("fill", (const int64_t[]) { (int64_t) bytes }, 1);
+  uint64_t key = ls_trace ("fill", (const int64_t[]) { (int64_t) bytes }, 1);
   ls_record ('f', stream, " %zu", bytes);
-  ls_stream_work (stream, (double) bytes / ls_device.hbm);
+  ls_stream_work (stream, key, (double) bytes / ls_device.hbm);
   ls_forget (to, bytes);
   if (bytes <= ls_small || !ls_is_device (to, NULL, NULL))
     memset (to, value, bytes);

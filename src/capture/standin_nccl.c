@@ -531,9 +531,9 @@ ls_collective (const char *name, const void *from, void *to, size_t count, int t
   bool is_peer = kind == LS_SEND_PEER,
        is_whole = bytes * (kind == LS_SEND_GATHER || kind == LS_SEND_SCATTER ? n : 1) <= ls_small;
   connect (c, kind, op);
-  ls_stream_work (stream, seconds_of (bytes, c->n, kind));
+  uint64_t work = ls_trace (name, (const int64_t[]) { (int64_t) count, type, c->n, kind }, 4);
+  ls_stream_work (stream, work, seconds_of (bytes, c->n, kind));
   ls_count ("collectives", 1);
-  ls_trace (name, (const int64_t[]) { (int64_t) count, type, c->n, kind }, 4);
   ls_group_start ();
   ls_record ('m', stream, " %d %s %zu %d %d", c->number, name, count, type, op);
   if (kind == LS_SEND_ROOT || is_peer)

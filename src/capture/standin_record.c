@@ -31,7 +31,7 @@
 #define MOST_NESTED 256
 
 static struct {
-  FILE *out;
+  FILE *out, *keys; /* what is done; of what is work its keys, in order */
   int n_events, n_streams, n_names;
   int64_t n_blocks;
   int era; /* counts records: numbers of another one mean nothing */
@@ -79,6 +79,13 @@ ls_record (char what, void *stream, const char *format, ...)
   vfprintf (record.out, format, arguments);
   va_end (arguments);
   fputc ('\n', record.out);
+}
+
+void
+ls_record_key (uint64_t key)
+{
+  if (record.keys)
+    fprintf (record.keys, "%016llx\n", (unsigned long long) key);
 }
 
 void
@@ -260,13 +267,18 @@ ls_capture_record (const char *path, LsCapturePlace *place)
   ls_enter ("record");
   if (record.out)
     fclose (record.out);
+  if (record.keys)
+    fclose (record.keys);
   record.era++;
   record.n_events = record.n_streams = record.n_names = 0;
   record.n_blocks = 0;
   free (live);
   live = NULL;
   n_live = max_live = 0;
+  char *keys = path ? malloc (strlen (path) + sizeof ".keys") : NULL;
   record.out = path ? fopen (path, "w") : NULL;
+  record.keys = keys ? fopen (strcat (strcpy (keys, path), ".keys"), "w") : NULL;
+  free (keys);
   record.place = place;
   operators.n = 0;
   ls_leave ();

@@ -215,7 +215,7 @@ add_kind (uint64_t key, int64_t n)
   kinds[slot].n += n;
 }
 
-void
+uint64_t
 ls_trace (const char *what, const int64_t *values, size_t n)
 {
   size_t length = what ? strlen (what) : 0;
@@ -229,6 +229,7 @@ ls_trace (const char *what, const int64_t *values, size_t n)
     hash = ls_mix (hash, (uint64_t) values[i]);
   trace = ls_mix (trace, hash);
   add_kind (hash, 1);
+  return hash;
 }
 
 uint64_t

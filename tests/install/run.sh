@@ -33,7 +33,7 @@ done
 
 # Stand-ins of CUDA's libraries are found from where the copy lies, if they are built.
 if [[ -e $copy/$libdir/lockstep/capture/liblockstep-capture.so ]]; then
-  LS_DATA_DIR=$root "$copy/$bindir/lockstep" capture --memory -- python3 "$root/tests/capture/fake/train.py" > "$out/captured" 2>&1 \
+  LS_DATA_DIR=$root "$copy/$bindir/lockstep" capture --clock simulated --cluster dgx-h100 -- python3 "$root/tests/capture/fake/train.py" > "$out/captured" 2>&1 \
     || fail 'an installed capture fails'
   grep -q '^Fits' "$out/captured" || fail 'an installed capture has no verdict'
 fi

@@ -75,7 +75,7 @@ ROWS = {
         --require-fit"""),
     "capture": ("SHIPPED --memory -- python3 train.py", """
         --memory = SHIPPED -- python3 train.py; --cluster dgx-a100-80g = SHIPPED --memory -- python3 train.py; --gpu a100-40g = SHIPPED --memory -- python3 train.py
-        --world 4 = SHIPPED --memory -- torchrun train.py; --rank 1 = SHIPPED --memory --world 4 -- torchrun train.py; --ranks 0,1 = SHIPPED --memory --world 4 -- torchrun train.py; --members 2 = SHIPPED --memory --world 4 -- torchrun train.py; --steps 1 = SHIPPED --memory -- python3 train.py; --range = SHIPPED --memory -- python3 train.py
+        --world 4 = SHIPPED --memory -- torchrun train.py; --rank 1 = SHIPPED --memory --world 4 -- torchrun train.py; --ranks 0,1 = SHIPPED --memory --world 4 -- torchrun train.py; --members 2 = SHIPPED --memory --world 4 -- torchrun train.py; --clock simulated = SHIPPED --cluster dgx-h100 -- python3 train.py; --steps 1 = SHIPPED --memory -- python3 train.py; --range = SHIPPED --memory -- python3 train.py
         --output job = SHIPPED --memory -- python3 train.py; --snapshot s.pickle = SHIPPED --memory -- python3 train.py; --report r.html = SHIPPED --memory -- python3 train.py
         --junit j.xml = SHIPPED --memory -- python3 train.py; --json = SHIPPED --memory -- python3 train.py"""),
     "place": (JOB + " --placement cyclic", "--output o.json; --any-nodes ! --cluster pair:nodes=4,fabric.nodes_per_leaf=2,fabric.oversubscription=2 --placement 0,2; --report r.html; --format json; --json; --csv"),

@@ -45,6 +45,7 @@ page_inputs() {
   [[ ! -e $root/tests/accuracy/memory.csv ]] || cp -- "$root/tests/accuracy/memory.csv" tests/accuracy
   [[ ! -e $root/tests/accuracy/cases.csv ]] || awk 'NR == 1 || /^(sc21-t1-1.7B|korth-t5-22B|titan-t3|maxtext-v5e-32B-1x)/' "$root/tests/accuracy/cases.csv" > tests/accuracy/cases.csv
   cp -r -- "$data/captured" traced
+  cp -r -- "$root"/tests/capture/fake/{clocked.py,torch} . # a torch of a few lines
   mkdir -p topologies/calib # of a checkout: a command writes there
 }
 

@@ -83,6 +83,7 @@ role_free (gpointer data)
   CapturedRole *role = data;
   g_ptr_array_unref (role->groups);
   g_free (role->streams);
+  g_array_unref (role->work);
   g_free (role);
 }
 
@@ -141,7 +142,8 @@ read_rank (CapturedReading *x, const char *file, uint32_t rank, GPtrArray *docs)
   if (g_strcmp0 (ls_json_text (root, "schema"), "lockstep.captured/1") != 0)
     return captured_complain (x, file, "expected \"schema\": \"lockstep.captured/1\"");
   CapturedRole *role = g_new0 (CapturedRole, 1);
-  *role = (CapturedRole) { rank, g_ptr_array_new_with_free_func (group_free), .pipe = -1 };
+  *role = (CapturedRole) { rank, g_ptr_array_new_with_free_func (group_free), .pipe = -1,
+                           .work = g_array_new (FALSE, FALSE, sizeof (int32_t)) };
   read_held (root, role);
   bool ok = read_groups (x, file, root, role) && captured_read_used (x, file, root, role);
   if (x->roles->len == 0) {
@@ -475,6 +477,10 @@ ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCaptured
       && add_ranks (&x);
   x.file.source = source_of (&x);
   LsTrace *t = ok ? ls_trace_of_file (&x.file, name, NULL, dp, diags) : NULL;
+  if (t)
+    t->work = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
+  for (guint i = 0; t && i < x.roles->len; i++)
+    g_ptr_array_add (t->work, g_array_ref (((const CapturedRole *) x.roles->pdata[i])->work));
   ls_fields_clear (ls_trace_fields, &x.file);
   g_array_unref (x.role_of);
   g_ptr_array_unref (x.roles);

@@ -32,8 +32,9 @@ captured_place_in (const GArray *ranks, uint32_t rank)
 typedef struct {
   char what;
   const cJSON *line;
-  int64_t row; /* of "operators"; -1: outside of any */
-  guint event; /* of a record: the number that waits for it have */
+  int64_t row;  /* of "operators"; -1: outside of any */
+  guint event;  /* of a record: the number that waits for it have */
+  int32_t work; /* of what takes time on a stream: its number; -1: none, or part of a graph */
 } Line;
 
 /* -1: there is none. */
@@ -55,7 +56,7 @@ static bool
 read_line (const cJSON *each, Line *ret)
 {
   const char *what = cJSON_GetStringValue (cJSON_GetArrayItem (each, 0));
-  *ret = (Line) { what ? *what : '\0', each, -1, 0 };
+  *ret = (Line) { what ? *what : '\0', each, -1, 0, -1 };
   if (what && strchr ("kpdgcfmv", *what))
     ret->row = (int64_t) number_at (each, 1);
   return what && what[0] && !what[1] && strchr ("kpdgcfmv()rwhea+-bx", *what);
@@ -77,6 +78,7 @@ typedef struct {
   uint64_t bytes;               /* that NCCL's function names */
   LsDtype dtype;
   int64_t row;
+  int32_t work;
 } Message;
 
 static bool
@@ -94,7 +96,8 @@ read_message (const Line *l, const CapturedRole *role, Message *ret)
                      name,
                      (uint64_t) n * types[(guint) type].bytes,
                      types[(guint) type].dtype,
-                     l->row };
+                     l->row,
+                     l->work };
   return true;
 }
 
@@ -294,7 +297,8 @@ typedef struct {
   GArray *open;       /* graph that is being captured; NULL: none */
   bool is_in_graph;
   bool is_after_backward;
-  double made; /* bytes that were allocated since the last launch */
+  double made;          /* bytes that were allocated since the last launch */
+  int32_t n_work, work; /* lines of work so far; that of which ops are written */
 } Writing;
 
 /* Of cJSON. */
@@ -415,6 +419,8 @@ add_op (Writing *w, LsOpKind kind, char *name)
   op->kind = kind;
   op->name = name;
   op->host = w->is_in_graph ? LS_HOST_FREE : -1;
+  int32_t work = kind == LS_OP_HOST_SYNC ? -1 : w->work;
+  g_array_append_val (w->role->work, work);
   w->n_ops++;
   return op;
 }
@@ -645,6 +651,7 @@ write_batch (Writing *w, GArray *batch, const char *file)
   const CapturedGroup *g = w->role->groups->pdata[m->group];
   Way way = way_of (batch, w->role, &bytes);
   uint64_t n = g->ranks->len;
+  w->work = w->is_in_graph ? w->work : m->work;
   write_idle (w, m->row);
   if (way == BY_OTHERS)
     return captured_complain (
@@ -721,6 +728,7 @@ write_line (Writing *w, const Line *l, const char *file)
   } else if (l->what == 'a') {
     write_sync (w, &w->issued);
   } else if (strchr ("kpdgcf", l->what)) {
+    w->work = w->is_in_graph ? w->work : l->work;
     write_idle (w, l->row);
     if (l->what == 'g')
       return write_graph (w, l, file);
@@ -755,6 +763,8 @@ take_next (Writing *w, const cJSON *each, GArray *batch, bool *is_batch, const c
   l.row = l.row < w->rows->len ? MAX (l.row, -1) : -1;
   if (l.what == 'r')
     l.event = w->n_records++;
+  if (!w->open && strchr ("kpdgcfm", l.what))
+    l.work = w->n_work++;
   if (l.what == 'b') {
     w->open = g_array_new (FALSE, FALSE, sizeof (Line));
     g_hash_table_replace (w->graphs, GINT_TO_POINTER ((int) number_at (each, 1)), w->open);

@@ -20,6 +20,7 @@ typedef struct {
   uint32_t n_streams, n_launches, n_unknown;
   uint64_t held[LS_N_MEM]; /* bytes, when its allocator had handed out most */
   int pipe;                /* of groups, that in which it sends to single ranks; -1: none */
+  GArray *work;            /* int32_t, of each op: as LsTrace has it */
 } CapturedRole;
 
 /* An op of an open or a whole segment, whose bytes are those of an exchange. */

@@ -49,6 +49,7 @@ ls_trace_free (LsTrace *trace)
   g_free (trace->source);
   g_free (trace->measured_on);
   g_free (trace->assumes);
+  g_clear_pointer (&trace->work, g_ptr_array_unref);
   g_free (trace);
 }
 

@@ -33,6 +33,10 @@ typedef struct {
   bool has_model;       /* and then a strategy; without, what needs them is not known  */
   LsModel model;
   LsStrategy strategy; /* its degrees are those of the mesh; without model, only they count */
+  /* Of a captured step: of each role a GArray of int32_t. It has for each of its ops, in order, of which line
+   * of its file it is, or which it precedes, counting from 0 those that take time on a stream: kernels,
+   * products, plans, graphs, copies, fills, messages; -1: of none. NULL: it was not captured. */
+  GPtrArray *work;
 } LsTrace;
 
 void ls_trace_free (LsTrace *trace); /* NULL allowed */

@@ -291,7 +291,7 @@ watchdogs_are_told_late (void)
   LS_CHECK_INT (GPOINTER_TO_INT (g_thread_join (g_thread_new ("watchdog", ask, end))), ==, CUDA_NOT_READY);
   ((LsEvent *) end)->recorded -= 100;
   LS_CHECK_INT (GPOINTER_TO_INT (g_thread_join (g_thread_new ("watchdog", ask, end))), ==, CUDA_OK);
-  ls_stream_work (stream, 1);
+  ls_stream_work (stream, 0, 1);
   cudaEventRecord (end, stream);
   LS_CHECK_INT (cudaEventQuery (end), ==, CUDA_NOT_READY);
   ((LsEvent *) end)->recorded -= 100;

@@ -381,10 +381,32 @@ free_bundle (void)
   g_free (bundle);
 }
 
+/* Each once where it follows on itself: what precedes it, and what a graph launches. Messages that are sent at
+ * once are one op, of the first; "-": a wait of the host. */
+static void
+ops_know_their_lines (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (bundle, n_bundle, "bundle.json", diags);
+  g_autoptr (LsTrace) t = doc ? captured_bundle_parse (doc, diags) : NULL;
+  if (!LS_CHECK (t && t->work && t->work->len == 2))
+    return;
+  const GArray *work = t->work->pdata[0];
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (guint i = 0; i < work->len; i++) {
+    int32_t line = g_array_index (work, int32_t, i);
+    if (line < 0)
+      g_string_append (text, " -");
+    else if (i == 0 || line != g_array_index (work, int32_t, i - 1))
+      g_string_append_printf (text, " %d", line);
+  }
+  LS_CHECK_STR (text->str, " 0 - 1 2 3 4 5 6 7 8 9 10 14 15 16 17 18 - 19 20 -");
+}
+
 LS_TEST_SUITE_WITH (load_bundle, free_bundle, LS_TEST (kernels_are_of_their_class),
                     LS_TEST (kernels_of_one_operator_share_it),
                     LS_TEST (attention_is_causal_where_it_says_so),
                     LS_TEST (attention_reads_a_mask_where_it_is_given_one),
                     LS_TEST (attention_has_the_pairs_that_are_said), LS_TEST (what_is_wrong_is_said),
                     LS_TEST (exchanges_are_of_the_fullest), LS_TEST (pairs_are_of_their_operator),
-                    LS_TEST (damage_ends_in_a_trace_or_a_reason))
+                    LS_TEST (ops_know_their_lines), LS_TEST (damage_ends_in_a_trace_or_a_reason))

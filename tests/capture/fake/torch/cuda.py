@@ -66,6 +66,24 @@ def product():
     blas.cublasSgemm_v2(handle, 0, 0, 1024, 1024, 1024)
 
 
+def synchronize():
+    _runtime.cudaDeviceSynchronize()
+
+
+class Event:
+    def __init__(self):
+        self.handle = ctypes.c_void_p()
+        _runtime.cudaEventCreate(ctypes.byref(self.handle))
+
+    def record(self):
+        _runtime.cudaEventRecord(self.handle, None)
+
+    def elapsed_time(self, end):
+        ms = ctypes.c_float()
+        _runtime.cudaEventElapsedTime(ctypes.byref(ms), self.handle, end.handle)
+        return ms.value
+
+
 class memory:
     @staticmethod
     def _record_memory_history(**more):
