@@ -278,10 +278,11 @@ typedef struct {
 
 /* The NICs of a node, or of a host of a torus, for compute traffic. */
 typedef struct {
-  uint32_t n;               /* per node                                          */
-  LsLinkSpec port;          /* NIC to leaf                                       */
-  LsNicTransport transport; /* who moves data between nodes                      */
-  bool is_staged;           /* they wait in host memory on both sides, as without
+  uint32_t n;                /* per node                                          */
+  LsLinkSpec port;           /* NIC to leaf                                       */
+  LsNicTransport transport;  /* who moves data between nodes                      */
+  double socket_bytes_per_s; /* what sockets carry of a NIC, the efficiency of its port; 0: all of that */
+  bool is_staged;            /* they wait in host memory on both sides, as without
                                      GPUDirect: GPU > memory > NIC; a server with CPUs */
 } LsNicSpec;
 

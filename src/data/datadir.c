@@ -28,6 +28,7 @@ static const struct {
   [LS_DATA_GPUS] = { "topologies/gpu", "accelerator", "gpu" },
   [LS_DATA_CALIBRATIONS] = { "topologies/calib", "calibration", "calibration" },
   [LS_DATA_NCCL_TABLES] = { "topologies/nccl", "generation of GPUs in NCCL", "nccl" },
+  [LS_DATA_ENVIRONMENTS] = { "topologies/environment", "file of variables", "nccl-environment", true },
   [LS_DATA_RELIABILITY] = { "topologies/reliability", "file of failures", "reliability" },
   [LS_DATA_JITTER] = { "topologies/jitter", "file of jitter", "jitter", true },
   [LS_DATA_STRATEGIES] = { "strategies", "strategy", "strategy" },

@@ -33,6 +33,7 @@ typedef enum {
   LS_DATA_GPUS,         /* topologies/gpu/   */
   LS_DATA_CALIBRATIONS, /* topologies/calib/ */
   LS_DATA_NCCL_TABLES,  /* topologies/nccl/  */
+  LS_DATA_ENVIRONMENTS, /* topologies/environment/ */
   LS_DATA_RELIABILITY,  /* topologies/reliability/ */
   LS_DATA_JITTER,       /* topologies/jitter/ */
   LS_DATA_STRATEGIES,   /* strategies/       */

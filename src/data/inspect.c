@@ -11,6 +11,7 @@
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
+#include "data/machines/nccl_env.h"
 #include "data/measured/read_kernels.h"
 #include "data/traces/trace_file.h"
 #include "data/text/field.h"
@@ -193,6 +194,8 @@ static const struct {
   { "nccl", "what NCCL reaches", .file = &ls_nccl_file, .say = say_nccl },
   { "nccl-generation", "NCCL's tables for a generation of GPUs", .file = &ls_nccl_tables_file,
     .say = say_nccl_tables },
+  { "nccl-environment", "what NCCL's variables change", ls_nccl_env_inspect, OF_NO_FOLDER,
+    ls_nccl_env_fields },
   { "residuals", "errors of published runs", inspect_residuals, OF_NO_FOLDER, ls_residuals_fields },
   { "strategy", "how a job is spread over ranks", inspect_strategy, LS_DATA_STRATEGIES, ls_strategy_fields },
   { "ranges", "ranges of a sweep", inspect_ranges, OF_NO_FOLDER, .made_fields = ls_ranges_fields },

@@ -634,7 +634,7 @@ is_of_other_chips (const LsHardware *hardware, const char *knob)
                                          NULL };
   const LsInteriorTraits *t = ls_cluster_traits (&hardware->spec);
   return (t->runs_xla && g_strv_contains (of_cuda, knob))
-      || (!t->has_nccl && g_str_has_suffix (knob, "_max_ctas"));
+      || (!t->has_nccl && (g_str_has_suffix (knob, "_max_ctas") || strcmp (knob, "nccl_env") == 0));
 }
 
 /* What to type stands in JSON alone, and in the sentence only what nobody gives. */

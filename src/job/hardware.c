@@ -11,6 +11,7 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
+#include "data/machines/nccl_env.h"
 #include "data/text/override.h"
 #include "network/nccl/nccl.h"
 
@@ -132,14 +133,15 @@ ls_hardware_has_other_nccl (const LsHardware *h)
   return h->own_generation && g_strcmp0 (h->own_generation, h->nccl.tables.name) != 0;
 }
 
-/* Communication: a file of its own, beside that of the kernels. ICI needs none. */
+/* Communication: a file of its own, with these changes (NULL: none). ICI needs none. */
 static gboolean
-load_nccl (LsHardware *h, LsDiagList *diags)
+load_nccl (LsHardware *h, const char *changes, LsDiagList *diags)
 {
   if (!ls_cluster_traits (&h->spec)->has_nccl)
     return TRUE;
-  g_autofree char *name = ls_hardware_nccl_name (&h->spec.gpu);
-  if (!ls_data_file_load (&ls_nccl_file, name, &h->nccl, diags))
+  g_autofree char *own = ls_hardware_nccl_name (&h->spec.gpu),
+                  *name = changes ? ls_override_add (own, changes) : NULL;
+  if (!ls_data_file_load (&ls_nccl_file, name ? name : own, &h->nccl, diags))
     return FALSE;
   const LsNcclLinks links = ls_nccl_links_of (&h->spec);
   ls_nccl_carry (&h->nccl, &links);
@@ -148,7 +150,7 @@ load_nccl (LsHardware *h, LsDiagList *diags)
 
 /* Of nodes of other kinds: what was measured on each, and what NCCL makes of several. */
 static gboolean
-load_others (LsHardware *h, LsDiagList *diags)
+load_others (LsHardware *h, const char *nccl_changes, LsDiagList *diags)
 {
   LsHardware other[LS_MAX_NODE_KINDS] = { 0 };
   const LsNccl *nccl[LS_MAX_NODE_KINDS] = { &h->nccl };
@@ -157,7 +159,7 @@ load_others (LsHardware *h, LsDiagList *diags)
     uint32_t k = n_loaded;
     other[k].spec = *ls_cluster_spec_of_kind (&h->spec, k); /* borrows */
     nccl[k] = &other[k].nccl;
-    if (!load_kernels (&other[k], diags) || !load_nccl (&other[k], diags))
+    if (!load_kernels (&other[k], diags) || !load_nccl (&other[k], nccl_changes, diags))
       break;
   }
   if (n == 1)
@@ -246,13 +248,21 @@ LsHardware *
 ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags)
 {
   g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
+  g_auto (LsNcclEnv) env = { 0 };
+  if (files->nccl_env && !ls_nccl_env_read (files->nccl_env, &env, diags))
+    return NULL;
   bool has_cluster = ls_cluster_load (name_or_path, &h->spec, diags);
+  if (has_cluster && env.cluster && ls_cluster_traits (&h->spec)->has_nccl) {
+    g_autofree char *changed = ls_override_add (name_or_path, env.cluster);
+    ls_cluster_spec_clear (&h->spec);
+    has_cluster = ls_cluster_load (changed, &h->spec, diags);
+  }
   if (has_cluster && files->nccl && ls_cluster_traits (&h->spec)->has_nccl)
     h->own_generation = find_own_generation (&h->spec.gpu);
   if (has_cluster)
     h->calibration_of = find_calibrated (files->calibration, &h->spec.gpu);
   if (!has_cluster || !take_files (&h->spec, files, diags) || !load_kernels (h, diags)
-      || !load_nccl (h, diags) || !load_others (h, diags))
+      || !load_nccl (h, env.nccl, diags) || !load_others (h, env.nccl, diags))
     return NULL;
   ls_fitted_apply (h, &h->spec.fitted);
   return g_steal_pointer (&h);
@@ -646,7 +656,10 @@ ls_named_hardware_new (void)
 LsNamedHardware *
 ls_named_hardware (GHashTable *all, const char *name, const LsMeasuredFiles *files)
 {
-  LsNamedHardware *h = g_hash_table_lookup (all, name);
+  const char *env = files ? files->nccl_env : NULL;
+  g_autofree char *with_env = env ? g_strconcat (name, " ", env, NULL) : NULL;
+  const char *key = env ? g_intern_string (with_env) : name;
+  LsNamedHardware *h = g_hash_table_lookup (all, key);
   if (h)
     return h;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -655,6 +668,6 @@ ls_named_hardware (GHashTable *all, const char *name, const LsMeasuredFiles *fil
   h->hardware = files ? ls_hardware_load_with (name, files, diags) : ls_hardware_load (name, diags);
   if (!h->hardware && !ls_diag_list_to_error (diags, &error))
     h->reason = ls_first_line (error->message);
-  g_hash_table_insert (all, (gpointer) name, h);
+  g_hash_table_insert (all, (gpointer) key, h);
   return h;
 }

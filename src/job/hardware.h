@@ -33,6 +33,7 @@ LsHardware *ls_hardware_load (const char *name_or_path, LsDiagList *diags);
  * besides: a torus, which has no NCCL. */
 typedef struct {
   const char *calibration, *nccl; /* names or paths */
+  const char *nccl_env;           /* variables of NCCL (data/machines/nccl_env.h) */
 } LsMeasuredFiles;
 LsHardware *ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags);
 void ls_hardware_free (LsHardware *hardware); /* NULL allowed */

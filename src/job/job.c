@@ -454,11 +454,11 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_retries (spec, r);
     const LsClusterSpec *c = &r->cluster->spec;
     bool is_across = ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
-    ls_note_network (c, spec->cluster, is_across, spec->nccl, r->notes);
+    ls_note_network (c, is_across, r->notes);
     ls_cluster_doubts (c, r->notes);
     ls_job_note_nodes (spec, r);
     ls_job_note_program (spec, r);
-    ls_note_nccl (spec->nccl, r->hardware, r->notes);
+    ls_note_nccl (spec->nccl, spec->strategy.launch.nccl_env, r->hardware, r->notes);
     ls_job_note_calibration (spec, r);
     ls_job_note_drawn_speeds (spec, r);
     if (r->guessed_share > 0) /* of a trace times may be recorded */

@@ -259,7 +259,7 @@ ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, uint32_t n_g
   bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
   const Known known = known_of (spec, hardware, spec->strategy.dtype, n_gpus, is_across);
   g_autoptr (GString) words = words_of (&known);
-  ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, notes);
+  ls_note_network (&hardware->spec, is_across, notes);
   ls_cluster_doubts (&hardware->spec, notes);
   ls_note_known (words, notes);
   ls_note_roofline (hardware, notes);

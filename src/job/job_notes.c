@@ -9,6 +9,7 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"
+#include "data/machines/nccl_env.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
 #include "data/traces/traces.h"
@@ -225,16 +226,16 @@ ls_job_note_schedule (LsJobResult *r)
              sched->name, sched->bounded);
 }
 
-/* Measured: all-reduce of 8 MB to 128 MB over 4 nodes of 8 V100, a TCP network of 100 Gbit/s, bus bandwidth 4
- * to 6 GB/s (github.com/NVIDIA/nccl/issues/450); one flow of 32 Gbit/s at most 60 % (issue 209 there). */
 static void
-note_tcp (GPtrArray *notes)
+note_tcp (const LsClusterSpec *c, GPtrArray *notes)
 {
-  g_ptr_array_add (notes,
-                   g_strdup ("what crosses nodes over TCP is a bound: NCCL is as fast here as over RDMA. "
-                             "Others measured a third to a half of 100 Gbit/s"
-                             " (NVIDIA/nccl issue 450); with your own: lockstep calibrate --nccl LOG, or the "
-                             "efficiency of node.nics.link and fabric.link"));
+  if (c->nics.socket_bytes_per_s > 0)
+    ls_note (
+        notes,
+        "sockets carry what crosses nodes: %.3g GB/s of each NIC at most, what a core of a CPU receives; "
+        "another rate is --cluster NAME:node.nics.socket_rate=RATE, and what you measured lockstep calibrate "
+        "--nccl LOG",
+        c->nics.socket_bytes_per_s / 1e9);
 }
 
 void
@@ -314,20 +315,11 @@ note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
            c->nics.n, c->gpus_per_node, c->gpus_per_node);
 }
 
-/* Whether a change of the cluster's file says what of a link between nodes is reached. */
-static bool
-says_efficiency (const char *asked)
-{
-  return ls_override_changes (asked, "node.nics.link", "efficiency")
-      || ls_override_changes (asked, "fabric.link", "efficiency");
-}
-
 void
-ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across, const char *nccl,
-                 GPtrArray *notes)
+ls_note_network (const LsClusterSpec *cluster, bool is_across, GPtrArray *notes)
 {
-  if (cluster->nics.transport == LS_NIC_TCP && is_across && !nccl && !says_efficiency (asked))
-    note_tcp (notes);
+  if (cluster->nics.transport == LS_NIC_TCP && is_across)
+    note_tcp (cluster, notes);
   if (!ls_cluster_traits (cluster)->is_slice && is_across && cluster->nics.n > cluster->gpus_per_node)
     note_idle_nics (cluster, notes);
 }
@@ -542,8 +534,15 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 }
 
 void
-ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
+ls_note_nccl (const char *nccl, const char *env, const LsHardware *h, GPtrArray *notes)
 {
+  g_auto (LsNcclEnv) read = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (env && !ls_cluster_traits (&h->spec)->has_nccl)
+    ls_note (notes, "%s changes nothing: a %s has no NCCL", env, ls_cluster_traits (&h->spec)->name);
+  else if (env && ls_nccl_env_read (env, &read, diags))
+    for (guint i = 0; i < read.lines->len; i++)
+      ls_note (notes, "%s", (char *) read.lines->pdata[i]);
   if (nccl && ls_hardware_has_other_nccl (h))
     ls_note (notes, "--nccl %s is of %s; %s is of %s, on which it was not measured", nccl,
              h->nccl.tables.name, h->spec.gpu.name, h->own_generation);
@@ -779,9 +778,10 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
     return;
   g_autofree char *said = ls_job_said_as (x->spec, f);
   bool is_host = strcmp (f->topic, "host") == 0;
-  const char *why = !said || (x->spec->trace && !is_host) ? NULL
-      : is_host                                           ? ls_job_host_idle (x->job, f)
-                                                          : find_reason (x, f, value);
+  bool has_own_note = strcmp (f->topic, "measured") == 0; /* ls_note_nccl() */
+  const char *why = !said || has_own_note || (x->spec->trace && !is_host) ? NULL
+      : is_host                                                           ? ls_job_host_idle (x->job, f)
+                                                                          : find_reason (x, f, value);
   if (why)
     ls_note (notes, "%s has no effect here: %s", said, why);
 }

@@ -103,12 +103,9 @@ const char *ls_job_host_idle (const LsJobResult *job, const LsField *f);
  * one without a limit does not fit. */
 void ls_job_note_schedule (LsJobResult *r);
 
-/* Appends to notes that what GPUs of a cluster send over TCP is a bound, and that nodes have NICs that no GPU
- * sends by. asked: the cluster as the user named it: changes that say what links reach are no bound.
- * is_across: between nodes. nccl: the file that the user gave of their own measurements, which says itself
- * what it is; NULL: none. */
-void ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across, const char *nccl,
-                      GPtrArray *notes);
+/* Appends to notes what sockets carry, where what crosses nodes goes through them (is_across: something
+ * does), and that nodes have NICs that no GPU sends by. */
+void ls_note_network (const LsClusterSpec *cluster, bool is_across, GPtrArray *notes);
 
 /* Appends "kernels scaled from h100 (10 %)" to words, unless that was measured on the machine itself. */
 void ls_append_known (GString *words, const char *what, const LsKnown *known);
@@ -123,8 +120,9 @@ void ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 /* How many of the tokens that are sent to experts a capacity drops, if any. s: resolved. */
 void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 
-/* Appends to notes that the NCCL file that was asked for (NULL: none) is of another generation of GPUs. */
-void ls_note_nccl (const char *nccl, const LsHardware *hardware, GPtrArray *notes);
+/* Appends to notes that the NCCL file that was asked for (NULL: none) is of another generation of GPUs, and
+ * what each variable of NCCL's environment does (env; NULL: none). */
+void ls_note_nccl (const char *nccl, const char *env, const LsHardware *hardware, GPtrArray *notes);
 /* That the program that was asked for, by its name or by its way to be data parallel, does not run on these
  * accelerators, or that one which was named cannot run such a job (job_notes.c). */
 void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);

@@ -74,8 +74,10 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
   g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
   g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
   const LsNccl *own = ls_nccl_among (nccl, ls_coll_kinds (c, q->gpus, q->n));
+  const bool is_less = q->max_ctas > 0 && (own->max_ctas == 0 || q->max_ctas < own->max_ctas);
+  const uint32_t max_ctas = is_less ? q->max_ctas : own->max_ctas;
   LsCollCall call = { .cluster = c,
-                      .nccl = q->max_ctas > 0 ? ls_nccl_with_ctas (own, q->max_ctas, arena) : own,
+                      .nccl = max_ctas > 0 ? ls_nccl_with_ctas (own, max_ctas, arena) : own,
                       .kind = q->kind,
                       .gpus = q->gpus,
                       .n = q->n,
@@ -214,13 +216,29 @@ plan_by (const LsCollAlgorithm *a, const LsCollCall *whole, const LsPlaces *plac
   return plan;
 }
 
+/* Whether it may run without being asked for: NCCL_ALGO may leave it out; where it leaves none, rings run. */
+static bool
+is_automatic (const LsCollAlgorithm *a, const LsCollCall *call)
+{
+  const uint8_t without = call->nccl->no_algorithms[call->kind];
+  if (!applies (a, call, a->automatic) || !without)
+    return applies (a, call, a->automatic);
+  bool is_left_out = false, is_any_left = false;
+  for (LsTuneAlgorithm t = 0; t < LS_N_TUNE_ALGORITHMS; t++) {
+    const LsCollAlgorithm *other = find_algorithm (ls_tune_algorithm_names[t]);
+    is_left_out = is_left_out || (a == other && without >> t & 1);
+    is_any_left = is_any_left || (other && !(without >> t & 1) && applies (other, call, other->automatic));
+  }
+  return is_any_left ? !is_left_out : a == find_algorithm (ls_tune_algorithm_names[LS_TUNE_RING]);
+}
+
 static LsCollPlan *
 fastest (const LsCollCall *call, const LsPlaces *places)
 {
   LsCollPlan *best = NULL;
   LsTime best_time = 0;
   for (size_t i = 0; i < G_N_ELEMENTS (registry); i++) {
-    if (!applies (registry[i], call, registry[i]->automatic))
+    if (!is_automatic (registry[i], call))
       continue;
     LsCollPlan *plan = plan_by (registry[i], call, places);
     LsTime time = ls_coll_time_alone (call->cluster, plan);
@@ -240,7 +258,7 @@ fastest_algorithm (const LsCollCall *call)
   const LsCollAlgorithm *last = NULL;
   guint n = 0;
   for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
-    if (applies (registry[i], call, registry[i]->automatic)) {
+    if (is_automatic (registry[i], call)) {
       last = registry[i];
       n++;
     }
@@ -287,8 +305,7 @@ static gboolean
 all_are_small (const LsCollCall *call, GError **error)
 {
   for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
-    if (applies (registry[i], call, registry[i]->automatic)
-        && !ls_coll_plan_is_small (call, registry[i], error))
+    if (is_automatic (registry[i], call) && !ls_coll_plan_is_small (call, registry[i], error))
       return FALSE;
   return TRUE;
 }
@@ -301,7 +318,7 @@ tuner_may_choose (const LsCollCall *call, const LsCollAlgorithm *asked)
   uint32_t bits = 0;
   for (LsTuneAlgorithm t = 0; t < LS_N_TUNE_ALGORITHMS; t++) {
     const LsCollAlgorithm *a = find_algorithm (ls_tune_algorithm_names[t]);
-    if (a && (asked ? a == asked : applies (a, call, a->automatic)))
+    if (a && (asked ? a == asked : is_automatic (a, call)))
       bits |= 1u << t;
   }
   return bits;

@@ -197,7 +197,7 @@ static const size_t strings[] = {
   offsetof (LsStrategy, experts.load),  offsetof (LsStrategy, layout.rank_order),
   offsetof (LsStrategy, lora.modules),  offsetof (LsStrategy, layout.placement),
   offsetof (LsStrategy, docs.lengths),  offsetof (LsStrategy, use.kernels),
-  offsetof (LsStrategy, opt.optimizer),
+  offsetof (LsStrategy, opt.optimizer), offsetof (LsStrategy, launch.nccl_env),
 };
 
 static const struct {

@@ -276,6 +276,7 @@ typedef struct {
   bool batch_ends;              /* with batch_sync: the first and the last stage only     */
   bool launch_blocking;         /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
   int cuda_graphs;              /* LsCudaGraphs                                         */
+  char *nccl_env;               /* variables of NCCL's environment (data/machines/nccl_env.h); NULL: none */
   LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as host.c has it */
 } LsLaunches;
 

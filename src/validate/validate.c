@@ -134,14 +134,21 @@ assume (LsValidationRun *v, GError **error)
   return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
 }
 
+/* Of a row whose cluster was loaded before: the same. */
+static const LsNamedHardware *
+hardware_of (const LsValidationRun *v, const LsCase *c)
+{
+  const LsMeasuredFiles files = { v->job->gpu_calibration, v->job->nccl, c->strategy.launch.nccl_env };
+  return ls_named_hardware (v->hardware, c->cluster, &files);
+}
+
 /* Before the threads start. Rows that name no software run the textbook, as jobs do. */
 static void
 load_hardware (LsValidationRun *v)
 {
-  const LsMeasuredFiles files = { v->job->gpu_calibration, v->job->nccl };
   for (guint i = 0; i < v->chosen->len; i++) {
     LsCase *c = g_ptr_array_index (v->chosen, i);
-    const LsNamedHardware *h = c->wrong ? NULL : ls_named_hardware (v->hardware, c->cluster, &files);
+    const LsNamedHardware *h = c->wrong ? NULL : hardware_of (v, c);
     if (h && h->hardware)
       ls_softwares_settle (NULL, h->hardware, c->said, &c->strategy);
   }
@@ -216,7 +223,7 @@ run_case (guint slot, gpointer data)
     row->reason = g_strdup (c->wrong);
     return;
   }
-  const LsNamedHardware *h = g_hash_table_lookup (v->hardware, c->cluster);
+  const LsNamedHardware *h = hardware_of (v, c);
   if (!h->hardware) {
     row->reason = g_strdup (h->reason);
     return;

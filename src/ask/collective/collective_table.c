@@ -58,6 +58,7 @@ static const LsField fields[] = {
   NAME (network),
   TEXT (cluster),
   TEXT (nccl),
+  TEXT (nccl_env),
   TEXT (compare),
   TEXT (trust),
   { "max_ctas", LS_FIELD_UINT, offsetof (LsCollectiveSpec, max_ctas), .min = 1, .max = UINT8_MAX },
@@ -834,8 +835,8 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
           const LsCollectiveNetwork *networks, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsHardware) hardware
-      = ls_hardware_load_with (spec->cluster, &(LsMeasuredFiles) { .nccl = spec->nccl }, diags);
+  const LsMeasuredFiles files = { .nccl = spec->nccl, .nccl_env = spec->nccl_env };
+  g_autoptr (LsHardware) hardware = ls_hardware_load_with (spec->cluster, &files, diags);
   if (!hardware)
     return ls_diag_list_to_error (diags, error);
   if (!ls_hardware_set_slice (hardware, spec->slice, error))
@@ -856,7 +857,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   run->title = title_of (run);
   const LsCollectiveRow *last = &g_array_index (run->rows, LsCollectiveRow, run->rows->len - 1);
   bool is_across = last->n_ranks > ls_cluster_taken (&hardware->spec); /* of the most */
-  ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
+  ls_note_network (&hardware->spec, is_across, run->notes);
   ls_cluster_doubts (&hardware->spec, run->notes);
   g_autoptr (GString) known = g_string_new (NULL);
   if (!spec->nccl || ls_hardware_has_other_nccl (hardware)) {
@@ -865,7 +866,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
       ls_append_known (known, "collectives across nodes", &hardware->spec.network.known);
   }
   ls_note_known (known, run->notes);
-  ls_note_nccl (spec->nccl, hardware, run->notes);
+  ls_note_nccl (spec->nccl, spec->nccl_env, hardware, run->notes);
   if (kind == LS_COLL_BARRIER && (spec->min_bytes | spec->max_bytes | spec->factor | spec->max_ctas))
     ls_note (run->notes,
              "a barrier moves nothing: --min, --max, --factor and --max-ctas have no effect here");

@@ -131,6 +131,7 @@ ls_collective_measured_busbw (const LsCollectiveRow *row)
 typedef struct {
   char *cluster;                 /* name or path; of a comparison NULL: all that the file names */
   char *nccl;                    /* NCCL file; NULL: that of the cluster's GPU */
+  char *nccl_env;                /* variables of its environment; NULL: none   */
   char *op;                      /* of a comparison NULL: all            */
   uint32_t n_nodes;              /* 0: the file's, or as many as the GPUs need; of a comparison: all */
   uint32_t slice[LS_TORUS_AXES]; /* of a torus; all 0: as the file says, or the GPUs need */

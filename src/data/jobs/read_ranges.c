@@ -14,6 +14,9 @@ static const char *const own_axes[]
         "schedule", "sp",           "zero", "dp_kind", "recompute", "tp_overlap", NULL };
 G_STATIC_ASSERT (G_N_ELEMENTS (own_axes) == LS_N_SPACE_AXES + 1);
 
+/* Of which a job has one: as its degrees leave it, and what its cluster is built with. */
+static const char *const no_axes[] = { "dp", "nccl_env", NULL };
+
 /* All of them. */
 typedef struct {
   const LsField *field[LS_MAX_SPACE_AXES];
@@ -30,7 +33,7 @@ all_axes (void)
   for (; all.n < LS_N_SPACE_AXES; all.n++)
     all.field[all.n] = ls_field_find (ls_strategy_fields, own_axes[all.n]);
   for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (!f->file_only && strcmp (f->key, "dp") != 0 && !g_strv_contains (own_axes, f->key)) {
+    if (!f->file_only && !g_strv_contains (no_axes, f->key) && !g_strv_contains (own_axes, f->key)) {
       g_assert (all.n < LS_MAX_SPACE_AXES);
       all.field[all.n++] = f;
     }

@@ -651,6 +651,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (deepspeed, "collective_lists", data.collective_lists), SET_ONLY },
 
   { ENUM (host, "cuda_graphs", launch.cuda_graphs, cuda_graphs) },
+  { TEXT (measured, "nccl_env", launch.nccl_env), .argument = "NAME=VALUE" },
   { HOST ("host_launch", LS_HOST_LAUNCH) },
   { HOST ("host_comm", LS_HOST_COMM) },
   { HOST ("host_sync", LS_HOST_SYNC) },

@@ -340,7 +340,7 @@ ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables, char
 /* As the file has it: the name of the generation. */
 typedef struct {
   LsNccl nccl;
-  char *generation;
+  char *generation, *algorithms, *protocols;
 } File;
 
 #define OF_NCCL(member, kind_) #member, kind_, offsetof(LsNccl, member)
@@ -381,6 +381,9 @@ const LsField ls_nccl_fields[] = {
   { OF_NCCL (measured_on, LS_FIELD_OBJECT), .fields = links_fields },
   { "generation", LS_FIELD_STRING, offsetof (File, generation),
     .default_text = "`\"" USUAL_GENERATION "\"`" },
+  { "algorithms", LS_FIELD_STRING, offsetof (File, algorithms) },
+  { "protocols", LS_FIELD_STRING, offsetof (File, protocols) },
+  { OF_NCCL (max_ctas, LS_FIELD_UINT), .max = 255 },
   { OF_NCCL (nvlink, LS_FIELD_RATE) },
   { CHANNELS (channels_ring) },
   { CHANNELS (channels_net) },
@@ -417,6 +420,80 @@ const LsField ls_nccl_fields[] = {
   { .table = "nccl" },
 };
 
+/* --- what NCCL may choose from, as NCCL_ALGO and NCCL_PROTO say it --- */
+
+/* By bit (LsTuneAlgorithm, LsProtocol): as NCCL's environment spells them, in any case. */
+static const char *const algorithm_words[]
+    = { "tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat", NULL };
+static const char *const protocol_words[] = { "", "simple", "ll", "ll128", NULL };
+
+static const struct {
+  const char *word;
+  LsCollKind kind;
+} functions[] = { { "allreduce", LS_COLL_ALL_REDUCE },
+                  { "allgather", LS_COLL_ALL_GATHER },
+                  { "reducescatter", LS_COLL_REDUCE_SCATTER },
+                  { "broadcast", LS_COLL_BROADCAST },
+                  { "reduce", LS_COLL_REDUCE } };
+
+/* "ring,tree", or "^nvls", all but that, as bits of those that are left out. */
+static bool
+left_out (const char *list, const char *const *words, uint8_t *ret)
+{
+  bool is_but = *list == '^';
+  uint8_t named = 0;
+  g_auto (GStrv) parts = g_strsplit (list + is_but, ",", -1);
+  for (char **part = parts; *part; part++) {
+    guint bit = 0;
+    while (words[bit] && strcmp (words[bit], *part) != 0)
+      bit++;
+    if (!words[bit] || !**part)
+      return false;
+    named |= (uint8_t) (1u << bit);
+  }
+  *ret = is_but ? named : (uint8_t) ~named;
+  return true;
+}
+
+/* "ring", "ring;allreduce:tree,nvls": lists of all operations and of one, a later one holds. */
+static bool
+take_choices (const char *text, const char *const *words, uint8_t ret[LS_N_COLL_KINDS])
+{
+  g_autofree char *lower = g_ascii_strdown (text ? text : "", -1);
+  g_auto (GStrv) lists = g_strsplit (lower, ";", -1);
+  for (char **list = lists; *list; list++) {
+    const char *colon = strchr (*list, ':');
+    uint8_t out;
+    bool is_known = left_out (colon ? colon + 1 : *list, words, &out), is_of_any = false;
+    for (guint f = 0; f < G_N_ELEMENTS (functions); f++) {
+      bool is_it = !colon
+          || (strlen (functions[f].word) == (gsize) (colon - *list)
+              && g_str_has_prefix (*list, functions[f].word));
+      if (is_known && is_it)
+        ret[functions[f].kind] = out;
+      is_of_any = is_of_any || is_it;
+    }
+    if (!is_known || !is_of_any)
+      return false;
+  }
+  return true;
+}
+
+static bool
+take_both_choices (const LsJsonDoc *doc, File *file, LsDiagList *diags)
+{
+  bool ok = true;
+  if (file->algorithms && !take_choices (file->algorithms, algorithm_words, file->nccl.no_algorithms))
+    ok = complain (doc, "algorithms", diags,
+                   "expected a list of ring, tree, collnetdirect, collnetchain, nvls, nvlstree and pat, "
+                   "with ^ before it of all others, or several by operation as NCCL_ALGO has them");
+  if (file->protocols && !take_choices (file->protocols, protocol_words, file->nccl.no_protocols))
+    ok = complain (doc, "protocols", diags, "expected a list of simple, ll and ll128, as NCCL_PROTO has it");
+  g_clear_pointer (&file->algorithms, g_free);
+  g_clear_pointer (&file->protocols, g_free);
+  return ok;
+}
+
 /* A complaint about the name of a generation points at the key that has it. */
 static bool
 take_generation (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags)
@@ -426,6 +503,8 @@ take_generation (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagLi
   file->nccl.names_generation = name != NULL;
   name = name ? name : g_strdup (USUAL_GENERATION);
   g_autofree char *bare = ls_override_bare (name), *path = ls_data_find (LS_DATA_NCCL_TABLES, bare, &message);
+  if (!take_both_choices (doc, file, diags))
+    return false;
   return path ? ls_data_file_load (&ls_nccl_tables_file, name, &file->nccl.tables, diags)
               : complain (doc, "generation", diags, message);
 }
@@ -435,6 +514,8 @@ clear_nccl (void *object)
 {
   ls_nccl_clear (&((File *) object)->nccl);
   g_free (((File *) object)->generation);
+  g_free (((File *) object)->algorithms);
+  g_free (((File *) object)->protocols);
 }
 
 const LsDataFile ls_nccl_file

@@ -228,8 +228,12 @@ ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm
   LsTuneSet from = { .algorithms = among };
   if (call->protocol != LS_PROTOCOL_AUTO)
     from.protocols = 1u << call->protocol;
+  else if (call->nccl->no_protocols[call->kind])
+    from.protocols = (uint8_t) ~call->nccl->no_protocols[call->kind];
   LsTuneComm comm = comm_of (call);
   LsTuneChoice choice = ls_tune_choose (&comm, call->kind, call->bytes, from);
+  if (isinf (choice.cost.time_us) && call->protocol == LS_PROTOCOL_AUTO)
+    choice = ls_tune_choose (&comm, call->kind, call->bytes, (LsTuneSet) { .algorithms = among });
   if (isinf (choice.cost.time_us))
     return false;
   call->protocol = choice.protocol;
@@ -519,6 +523,10 @@ n_mesh_links (const LsClusterSpec *s)
   return n;
 }
 
+/* Of the kernel of the host at one end of a message by TCP: some 10 us a message, where RDMA takes less than
+ * one (vllm-project/vllm, pull request 42075). */
+#define SOCKET_LATENCY (5 * LS_US)
+
 LsNcclLinks
 ls_nccl_links_of (const LsClusterSpec *s)
 {
@@ -527,6 +535,8 @@ ls_nccl_links_of (const LsClusterSpec *s)
                     .pcie_latency = s->server.pcie.latency };
   if (s->nics.is_staged)
     l.staging_latency = 2 * s->server.pcie.latency + 2 * s->server.cpu_memory.latency;
+  if (s->nics.is_staged && s->nics.transport == LS_NIC_TCP)
+    l.staging_latency += SOCKET_LATENCY;
   uint32_t n = s->server.nvswitch_planes > 0 ? s->server.nvlinks_per_gpu : n_mesh_links (s);
   l.nvlink = n * s->server.nvlink.bandwidth_bytes_per_s;
   l.nvlink_latency = s->server.nvlink.latency;

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "cluster/cluster.h"
+#include "plan/collective.h"
 
 /* The numbers of NCCL's tuner, of one release and one generation of GPUs: a file of topologies/nccl. */
 
@@ -132,6 +133,9 @@ typedef struct LsNccl {
   double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
   LsDispatchFigures dispatch, hybrid_dispatch;
   uint32_t max_ctas; /* of a communicator that may have no more; 0: it may (ls_nccl_with_ctas()) */
+  /* By kind of collective, bits of LsTuneAlgorithm and of LsProtocol that are not chosen by themselves
+   * (NCCL_ALGO, NCCL_PROTO): of a kind for which no other is left, all may be. */
+  uint8_t no_algorithms[LS_N_COLL_KINDS], no_protocols[LS_N_COLL_KINDS];
   /* Of a cluster with several kinds of nodes, by the kinds that a call is on (bits): [2^n_kinds], owned but
    * for the strings, which are each kind's; those of kind k > 0 are freed with it. NULL: all are alike. */
   struct LsNccl *among;

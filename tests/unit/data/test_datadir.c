@@ -378,6 +378,7 @@ values_are_replaced (void)
   check ("{\"a\": [1,2] , \"b\": 3}", "a=[4,5],b={\"x\":\"1,2\"}", "{\"a\":[4,5],\"b\":{\"x\":\"1,2\"}}");
   check ("{\"a\":1}", "a=say \"hi, you\"", "{\"a\":\"say \\\"hi, you\\\"\"}");
   check ("{\"a\":1}", "a=", "{\"a\":\"\"}");
+  check ("{\"a\":1,\"b\":{\"c\":2}}", "b.c=null,a=null,d.e=null", "{\"b\":{}}");
 }
 
 static void

@@ -12,6 +12,7 @@
 #include "data/jobs/read_software.h"
 #include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
+#include "data/machines/nccl_env.h"
 #include "data/traces/traces.h"
 
 static bool
@@ -59,6 +60,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsSoftwareSpec software;
   bool ok = false;
   g_autoptr (LsJsonDoc) doc = NULL;
+  g_autofree char *said = NULL;
   switch (kind) {
   case LS_DATA_MODELS:
     ok = ls_model_load (path, &model, NULL, diags);
@@ -85,6 +87,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     return read_measured (path, diags);
   case LS_DATA_NCCL_TABLES:
     ok = ls_data_file_load (&ls_nccl_tables_file, path, &tables, diags);
+    break;
+  case LS_DATA_ENVIRONMENTS:
+    doc = ls_json_doc_load (path, diags);
+    said = doc ? ls_nccl_env_inspect (doc, diags) : NULL;
+    ok = said != NULL;
     break;
   case LS_DATA_RELIABILITY:
     ok = ls_data_file_load (&ls_reliability_file, path, &reliability, diags);

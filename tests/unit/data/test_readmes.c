@@ -15,6 +15,7 @@
 #include "data/jobs/read_software.h"
 #include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
+#include "data/machines/nccl_env.h"
 #include "data/traces/trace_file.h"
 
 #define MODELS     "models/README.md"
@@ -34,6 +35,7 @@ static const struct {
   { FORMATS "access.md", "access", ls_access_fields },
   { FORMATS "nccl.md", "nccl", ls_nccl_fields },
   { FORMATS "nccl-generation.md", "nccl-generation", ls_nccl_tables_fields },
+  { FORMATS "nccl-environment.md", "nccl-environment", ls_nccl_env_fields },
   { FORMATS "residuals.md", "residuals", ls_residuals_fields },
   { FORMATS "strategy.md", "strategy", ls_strategy_fields },
   { FORMATS "kernels.md", "kernels", ls_recipes_fields },

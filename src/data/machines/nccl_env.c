@@ -1,0 +1,161 @@
+/* data/machines/nccl_env.c — NCCL's environment by its rows. */
+#include "data/machines/nccl_env.h"
+
+#include <string.h>
+
+#include "base/list.h"
+#include "data/datadir.h"
+#include "data/text/override.h"
+
+typedef struct {
+  GArray *names, *values; /* char *; values in any case, NULL: any */
+  char *cluster, *nccl, *why;
+  bool unknown; /* it may matter, and is not simulated */
+} Row;
+
+typedef struct {
+  char *name, *source;
+  GArray *variables; /* Row */
+} Rows;
+
+static const LsField text_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
+static const LsField row_fields[] = {
+  { "names", LS_FIELD_ARRAY, offsetof (Row, names), .required = true, .element_size = sizeof (char *),
+    .fields = text_element },
+  { "values", LS_FIELD_ARRAY, offsetof (Row, values), .element_size = sizeof (char *),
+    .fields = text_element },
+  { "cluster", LS_FIELD_STRING, offsetof (Row, cluster) },
+  { "nccl", LS_FIELD_STRING, offsetof (Row, nccl) },
+  { "unknown", LS_FIELD_BOOL, offsetof (Row, unknown) },
+  { "why", LS_FIELD_STRING, offsetof (Row, why), .required = true },
+  { .table = "nccl-environment.variable" },
+};
+const LsField ls_nccl_env_fields[] = {
+  LS_FIELDS_HEADER (Rows),
+  { "variables", LS_FIELD_ARRAY, offsetof (Rows, variables), .required = true, .element_size = sizeof (Row),
+    .fields = row_fields },
+  { .table = "nccl-environment" },
+};
+
+static bool
+read_rows (const LsJsonDoc *doc, Rows *ret, LsDiagList *diags)
+{
+  *ret = (Rows) { 0 };
+  if (doc && ls_fields_read_file (ls_nccl_env_fields, "nccl-environment", doc, ret, diags))
+    return true;
+  ls_fields_clear (ls_nccl_env_fields, ret);
+  return false;
+}
+
+char *
+ls_nccl_env_inspect (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  Rows rows;
+  if (!read_rows (doc, &rows, diags))
+    return NULL;
+  char *words = g_strdup_printf ("%u rows", rows.variables->len);
+  ls_fields_clear (ls_nccl_env_fields, &rows);
+  return words;
+}
+
+static bool
+has (const GArray *texts, const char *text)
+{
+  for (guint i = 0; i < texts->len; i++)
+    if (g_ascii_strcasecmp (g_array_index (texts, char *, i), text) == 0)
+      return true;
+  return false;
+}
+
+/* NULL: none; *ret_is_known: one of that name has other values. */
+static const Row *
+find_row (const Rows *rows, const char *name, const char *value, bool *ret_is_known)
+{
+  *ret_is_known = false;
+  for (guint i = 0; i < rows->variables->len; i++) {
+    const Row *row = &g_array_index (rows->variables, Row, i);
+    bool is_it = has (row->names, name);
+    *ret_is_known = *ret_is_known || is_it;
+    if (is_it && (!row->values || has (row->values, value)))
+      return row;
+  }
+  return NULL;
+}
+
+/* "max_ctas={}" of 8 as "max_ctas=8", behind those in *all. Returns what is added, newly allocated. */
+static char *
+add_changes (char **all, const char *changes, const char *value)
+{
+  g_auto (GStrv) parts = g_strsplit (changes, "{}", -1);
+  char *own = g_strjoinv (value, parts);
+  g_autofree char *before = *all ? g_strconcat ("x:", *all, NULL) : g_strdup ("x"),
+                  *together = ls_override_add (before, own);
+  g_free (*all);
+  *all = g_strdup (together + strlen ("x:"));
+  return own;
+}
+
+static bool
+take (const Rows *rows, const char *name, const char *value, LsNcclEnv *env, LsDiagList *diags)
+{
+  bool is_known;
+  const Row *row = find_row (rows, name, value, &is_known);
+  if (!row)
+    return ls_diag_fail (diags, LS_ERROR_USAGE,
+                         is_known ? "nccl_env: %s=%s: no row of topologies/environment has that value"
+                                  : "nccl_env: %s=%s: no row of topologies/environment has that variable",
+                         name, value);
+  g_autofree char *cluster = row->cluster ? add_changes (&env->cluster, row->cluster, value) : NULL,
+                  *nccl = row->nccl ? add_changes (&env->nccl, row->nccl, value) : NULL;
+  const char *change = cluster ? cluster : nccl;
+  g_ptr_array_add (env->lines,
+                   change
+                       ? g_strdup_printf ("%s=%s is %s of the %s: %s", name, value, change,
+                                          cluster ? "cluster" : "file of --nccl", row->why)
+                       : g_strdup_printf ("%s=%s %s: %s", name, value,
+                                          row->unknown ? "is not simulated" : "changes nothing", row->why));
+  return true;
+}
+
+/* Whether a later word is of the same variable. */
+static bool
+is_given_again (char *const *words, guint i)
+{
+  gsize n = strcspn (words[i], "=") + 1;
+  for (guint k = i + 1; words[k]; k++)
+    if (strncmp (words[k], words[i], n) == 0)
+      return true;
+  return false;
+}
+
+bool
+ls_nccl_env_read (const char *text, LsNcclEnv *ret_env, LsDiagList *diags)
+{
+  *ret_env = (LsNcclEnv) { .lines = g_ptr_array_new_with_free_func (g_free) };
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_ENVIRONMENTS, "nccl", diags);
+  Rows rows;
+  if (!read_rows (doc, &rows, diags))
+    return false;
+  g_auto (GStrv) words = g_strsplit_set (text, " \t\n", -1);
+  bool ok = true;
+  for (guint i = 0; words[i]; i++) {
+    g_auto (GStrv) pair = g_strsplit (words[i], "=", 2);
+    if (!*words[i] || is_given_again (words, i))
+      continue;
+    if (!pair[1] || !*pair[1])
+      ok = ls_diag_fail (diags, LS_ERROR_USAGE, "nccl_env: expected VARIABLE=VALUE; got \"%s\"", words[i]);
+    else
+      ok = take (&rows, pair[0], pair[1], ret_env, diags) && ok;
+  }
+  ls_fields_clear (ls_nccl_env_fields, &rows);
+  return ok;
+}
+
+void
+ls_nccl_env_clear (LsNcclEnv *env)
+{
+  g_free (env->cluster);
+  g_free (env->nccl);
+  g_clear_pointer (&env->lines, g_ptr_array_unref);
+  *env = (LsNcclEnv) { 0 };
+}
