@@ -345,6 +345,7 @@ typedef struct LsClusterSpec {
   LsFitted fitted;
   bool gpu_is_assumed, fabric_is_assumed; /* where its file has none: one of NCCL */
   const char *unread;                     /* of such a file, interned: what has no effect; NULL: nothing */
+  const char *links_like; /* likewise: the cluster as whose its NVLinks and NICs are, where it says none */
 } LsClusterSpec;
 
 /* Links between accelerators alone; of PCIe and what stands for it; of CPUs, their memory and drives. */

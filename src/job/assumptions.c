@@ -797,7 +797,7 @@ ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpe
   const char *why_seed = c->network.seed > 0 ? "the cluster's file" : "by default";
   g_autofree char *seed = ls_cluster_change (cluster, c, "fabric.seed", "N");
   if (c->gpu_is_assumed)
-    ls_assumptions_add (all, "gpu", g_strdup (c->gpu.name), "accelerators %s", "by compute capability",
+    ls_assumptions_add (all, "gpu", g_strdup (c->gpu.name), "accelerators %s", "by sm or gcn of <gpu>",
                         "x-gpu=\"NAME\" in its <system>");
   if (c->fabric_is_assumed && has_fabric)
     ls_assumptions_add (all, "fabric", g_strdup ("non-blocking leaf-spine"), "fabric %s", has_none,
@@ -805,6 +805,9 @@ ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpe
   if (c->fabric_is_assumed)
     ls_assumptions_add (all, "latencies", g_strdup ("as in dgx-h100"), "latencies %s", has_none,
                         "\"latency\" of links of a cluster in JSON");
+  if (c->links_like)
+    ls_assumptions_add (all, "links", g_strdup_printf ("as in %s", c->links_like), "NVLinks and NICs %s",
+                        has_none, "a dump by NCCL_TOPO_DUMP_FILE on the machine, or a cluster in JSON");
   if (c->unread)
     ls_assumptions_add (all, "unread", g_strdup (c->unread), "without %s", "not taken from NCCL's file",
                         "a cluster in JSON");

@@ -717,11 +717,14 @@ const LsDataFile ls_cluster_file = { "cluster",
 bool
 ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
-  if (ls_is_nccl_topo (name))
-    return ls_nccl_topo_parse (NULL, 0, name, NULL, ret_spec, diags);
+  const char *named = ls_json_is_given (name) ? NULL : strstr (name, ".xml:gpu=");
+  g_autofree char *xml = named ? g_strndup (name, (gsize) (named - name) + strlen (".xml")) : NULL;
+  if (named || ls_is_nccl_topo (name))
+    return ls_nccl_topo_parse (NULL, 0, named ? xml : name, named ? named + strlen (".xml:gpu=") : NULL,
+                               ret_spec, diags);
   if (!ls_json_is_given (name) && strstr (name, ".xml:"))
     return ls_file_diag (diags, LS_ERROR_INPUT, NULL, "--nodes gives it another number of nodes",
-                         "\"%s\": changes go with JSON; an XML file takes none", name);
+                         "\"%s\": changes go with JSON; an XML file takes gpu=NAME alone", name);
   if (!ls_data_file_load (&ls_cluster_file, name, ret_spec, diags))
     return false;
   g_autofree char *bare = ls_override_bare (name);

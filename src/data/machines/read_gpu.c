@@ -193,6 +193,7 @@ static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true },
 const LsField ls_nccl_tables_fields[] = {
   LS_FIELDS_HEADER (LsNcclTables),
   { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .min = 1, .max = 99 },
+  { "gcn", LS_FIELD_STRING, offsetof (LsNcclTables, gcn) },
   { "gpu", LS_FIELD_STRING, offsetof (LsNcclTables, gpu), .required = true },
   { TABLES (nvlink, LS_FIELD_RATE), .above = true, .required = true },
   { RATES (rates_intra) },
@@ -278,9 +279,10 @@ const LsDataFile ls_nccl_tables_file
 
 /* --- all of them ------------------------------------------------------------------ */
 
-/* Those with a compute capability. NULL with diagnostics if one cannot be read. */
+/* Those of which a dump names the GPUs by a compute capability, or by a gcn. NULL with diagnostics if one cannot
+ * be read. */
 static GArray *
-load_all (LsDiagList *diags)
+load_all (bool have_gcn, LsDiagList *diags)
 {
   g_autoptr (GArray) all = ls_list_new (sizeof (LsNcclTables), (GDestroyNotify) ls_nccl_tables_clear);
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_NCCL_TABLES);
@@ -289,7 +291,7 @@ load_all (LsDiagList *diags)
     const LsDataEntry *entry = entries->pdata[i];
     if (!ls_data_file_load (&ls_nccl_tables_file, entry->path, &tables, diags))
       return NULL;
-    if (tables.compute_capability > 0)
+    if (have_gcn ? tables.gcn != NULL : tables.compute_capability > 0)
       g_array_append_val (all, tables);
     else
       ls_nccl_tables_clear (&tables);
@@ -307,23 +309,24 @@ expectation (GArray *all)
   GString *text = g_string_new (all->len > 0 ? "expected " : "there are no files in topologies/nccl");
   for (guint i = 0; i < all->len; i++) {
     const LsNcclTables *t = &g_array_index (all, LsNcclTables, i);
-    g_string_append_printf (text, "%s%ux (%s)",
+    g_autofree char *number = t->gcn ? g_strdup (t->gcn) : g_strdup_printf ("%ux", t->compute_capability);
+    g_string_append_printf (text, "%s%s (%s)",
                             i == 0                 ? ""
                                 : i + 1 < all->len ? ", "
                                                    : " or ",
-                            t->compute_capability, t->gpu);
+                            number, t->gpu);
   }
   return g_string_free (text, FALSE);
 }
 
 bool
-ls_nccl_tables_find (uint32_t compute_capability, LsNcclTables *ret_tables, char **reterr_why,
-                     LsDiagList *diags)
+ls_nccl_tables_find (uint32_t compute_capability, const char *gcn, LsNcclTables *ret_tables,
+                     char **reterr_why, LsDiagList *diags)
 {
-  g_autoptr (GArray) all = load_all (diags);
+  g_autoptr (GArray) all = load_all (gcn != NULL, diags);
   for (guint i = 0; all && i < all->len; i++) {
     LsNcclTables *t = &g_array_index (all, LsNcclTables, i);
-    if (t->compute_capability == compute_capability) {
+    if (gcn ? ls_is_one_of (gcn, t->gcn) : t->compute_capability == compute_capability) {
       *ret_tables = *t;
       *t = (LsNcclTables) { 0 };
       return true;

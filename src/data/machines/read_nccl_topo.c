@@ -1,4 +1,4 @@
-/* data/machines/read_nccl_topo.c — a topology file of NCCL (XML) as a cluster.
+/* data/machines/read_nccl_topo.c — a topology file of NCCL or RCCL (XML) as a cluster.
  *
  * The file (NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE) is the tree of CPUs, PCI devices, GPUs and network ports of
  * a node:
@@ -11,7 +11,10 @@
  *           </pci>
  *           <pci busid= class="0x020700" ..> <nic> <net name= dev= speed= ../> </nic> </pci>
  *
- * Attributes that NCCL has and we do not need, and unknown elements, are passed over; what could matter is
+ * RCCL writes version 2: its <gpu> says by gcn="942" or "gfx942" what it is, while sm counts compute units, and
+ * has <xgmi> in the place of <nvlink>. What clouds ship as NCCL_TOPO_FILE has neither <gpu> nor <nic>, which NCCL
+ * finds by itself: there devices of the classes 0x03 (GPUs) and 0x02 (NICs) are such, of the accelerator that is
+ * named, and NVLinks and NICs are as in the cluster that its file names. Attributes that NCCL has and we do not need, and unknown elements, are passed over; what could matter is
  * kept by name.
  * The attribute x-gpu of <system> is ours: the accelerator's name in topologies/gpu. */
 
@@ -41,10 +44,12 @@ typedef struct {
   double rate;          /* bytes/s to the parent, of PCI and GPU                  */
   uint64_t busid;       /* of PCI and GPU                                         */
   uint32_t dev, sm;     /* of GPU and NET; of GPU                                 */
+  const char *gcn;      /* of a GPU of AMD's, "942", interned; NULL: sm says what it is */
   double c2c;           /* bytes/s to the CPU; 0: none                            */
   double net;           /* bytes/s of the port                                    */
   double interconnect;  /* bytes/s from a CPU to another                         */
   uint32_t unread;      /* as an element says it, of GPU and NET                 */
+  char class_of[5];     /* "0x03" of PCI                                         */
   const char *cpu_name; /* static, for people                                   */
 } Thing;
 
@@ -75,6 +80,7 @@ typedef struct {
   uint32_t depth;
   LsClusterSpec *spec;
   double fastest;      /* bytes/s of the ports that are kept */
+  double nvlink;       /* bytes/s of each, of another cluster; 0: as NCCL reckons for the generation */
   bool *is_used;       /* by thing: becomes a vertex */
   char **names;        /* by thing: of its vertex, borrowed from the spec */
   LsNcclTables tables; /* of the generation of its GPUs */
@@ -103,7 +109,7 @@ thing_at (const Making *m, uint32_t i)
 /* What an element says; 0 and NULL: nothing. */
 typedef struct {
   uint64_t family, model, busid, width, sm, dev, count, bw, speed;
-  const char *arch, *vendor, *link_speed, *tclass, *target, *version, *x_gpu;
+  const char *arch, *vendor, *link_speed, *tclass, *target, *version, *x_gpu, *gcn, *class_of;
   uint32_t unread; /* bits: attributes that NCCL heeds and nothing here does */
 } Said;
 
@@ -125,14 +131,18 @@ static const struct {
   { "pci", "busid", BUSID, offsetof (Said, busid), .is_required = true },
   { "pci", "link_width", NUMBER, offsetof (Said, width), 64 },
   { "pci", "link_speed", TEXT, offsetof (Said, link_speed) },
+  { "pci", "class", TEXT, offsetof (Said, class_of) },
   { "gpu", "sm", NUMBER, offsetof (Said, sm), 1000, .is_required = true },
+  { "gpu", "gcn", TEXT, offsetof (Said, gcn) },
   { "gpu", "dev", NUMBER, offsetof (Said, dev), 65535, .is_required = true },
   { "nvlink", "count", NUMBER, offsetof (Said, count), 1024, .is_required = true },
   { "nvlink", "tclass", TEXT, offsetof (Said, tclass) },
   { "nvlink", "target", TEXT, offsetof (Said, target) },
+  { "xgmi", "count", NUMBER, offsetof (Said, count), 1024, .is_required = true },
+  { "xgmi", "target", TEXT, offsetof (Said, target) },
   { "c2c", "bw", NUMBER, offsetof (Said, bw), 10000000, .is_required = true },
   { "c2c", "count", NUMBER, offsetof (Said, count), 1024, .is_required = true },
-  { "net", "speed", NUMBER, offsetof (Said, speed), 100000000 },
+  { "net", "speed", NUMBER, offsetof (Said, speed), 1000000000 },
   { "net", "dev", NUMBER, offsetof (Said, dev), 65535 },
   { "net", "latency", UNREAD, .max = 0 },
   { "net", "gdr", UNREAD, .max = 1 },
@@ -235,10 +245,8 @@ add (Making *m, Thing thing)
 static bool
 start_system (Making *m, const Said *said, uint32_t *thing)
 {
-  if (strcmp (said->version, "1") != 0)
-    return complain (m, m->line, NULL,
-                     "<system>: expected version \"1\", as NCCL dumps it; got \"%.40s\": dumps of RCCL "
-                     "(2) are not read; such nodes can be described in JSON",
+  if (strcmp (said->version, "1") != 0 && strcmp (said->version, "2") != 0)
+    return complain (m, m->line, NULL, "<system>: expected version \"1\" or, of RCCL, \"2\"; got \"%.40s\"",
                      said->version);
   m->gpu = g_strdup (said->x_gpu);
   return true;
@@ -281,6 +289,8 @@ start_pci (Making *m, const Said *said, uint32_t *thing)
                           .parent = *thing,
                           .busid = said->busid,
                           .rate = width * lane_rate (said->link_speed) / 80 * GB });
+  if (said->class_of)
+    g_strlcpy (thing_at (m, *thing)->class_of, said->class_of, sizeof thing_at (m, *thing)->class_of);
   return true;
 }
 
@@ -293,6 +303,8 @@ start_gpu (Making *m, const Said *said, uint32_t *thing)
     return complain (m, m->line, NULL, "<gpu>: a second one in the same <pci>");
   gpu->kind = GPU;
   gpu->sm = (uint32_t) said->sm;
+  if (said->gcn)
+    gpu->gcn = g_intern_string (said->gcn + (g_str_has_prefix (said->gcn, "gfx") ? strlen ("gfx") : 0));
   gpu->dev = (uint32_t) said->dev;
   gpu->unread = said->unread;
   gpu->line = m->line;
@@ -340,8 +352,9 @@ static const struct {
 } elements[] = {
   { "cpu", "system", NULL, "<system>", start_cpu }, { "pci", "cpu", "pci", "<cpu> and <pci>", start_pci },
   { "gpu", "pci", NULL, "<pci>", start_gpu },       { "nvlink", "gpu", NULL, "<gpu>", start_nvlink },
-  { "c2c", "gpu", NULL, "<gpu>", start_c2c },       { "nic", "pci", "cpu", "<pci> and <cpu>", NULL },
-  { "net", "nic", NULL, "<nic>", start_net },       { "system", NULL, NULL, NULL, start_system },
+  { "xgmi", "gpu", NULL, "<gpu>", start_nvlink },   { "c2c", "gpu", NULL, "<gpu>", start_c2c },
+  { "nic", "pci", "cpu", "<pci> and <cpu>", NULL }, { "net", "nic", NULL, "<nic>", start_net },
+  { "system", NULL, NULL, NULL, start_system },
 };
 
 static bool
@@ -580,7 +593,7 @@ add_interconnects (Making *m)
 static LsLinkSpec
 nvlink (const Making *m)
 {
-  return link_of (m->tables.nvlink, 300 * LS_NS,
+  return link_of (m->nvlink > 0 ? m->nvlink : m->tables.nvlink, 300 * LS_NS,
                   "NCCL 2.30.7 topo.h: rate of an NVLink by compute capability. Latency: as in dgx-h100");
 }
 
@@ -634,6 +647,68 @@ by_busid (gconstpointer a, gconstpointer b)
   return LS_ORDER (x->line, y->line);
 }
 
+/* --- what clouds ship: see the top -------------------------------------------------------- */
+
+static bool
+has_kind (const Making *m, ThingKind kind)
+{
+  for (guint i = 0; i < m->things->len; i++)
+    if (thing_at (m, i)->kind == kind)
+      return true;
+  return false;
+}
+
+/* By their classes, numbered in the order of the file. */
+static void
+find_devices (Making *m, const LsClusterSpec *like)
+{
+  uint32_t n_gpus = 0, n_nics = 0, n = m->things->len;
+  for (guint i = 0; i < n; i++) {
+    Thing *t = thing_at (m, i);
+    if (t->kind == PCI && strcmp (t->class_of, "0x03") == 0) {
+      t->kind = GPU;
+      t->dev = n_gpus++;
+    } else if (t->kind == PCI && strcmp (t->class_of, "0x02") == 0) {
+      const Thing port = { NET, i, t->line, .dev = n_nics++, .net = like->nics.port.bandwidth_bytes_per_s };
+      g_array_append_val (m->things, port);
+    }
+  }
+  m->nvlink = like->server.nvlink.bandwidth_bytes_per_s;
+  for (guint i = 0; i < n && like->server.nvswitch_planes > 0; i++) {
+    const Nvlink link = { .gpu = i, .count = like->server.nvlinks_per_gpu, .to_switch = true };
+    if (thing_at (m, i)->kind == GPU)
+      g_array_append_val (m->nvlinks, link);
+  }
+}
+
+/* NVLinks and NICs are as in the cluster of the accelerator that is named. */
+static bool
+take_devices (Making *m, const char *named)
+{
+  static const char hint[]
+      = "what NCCL dumps on the machine itself has all of it (NCCL_TOPO_DUMP_FILE); lockstep list gpus";
+  const char *name = named ? named : m->gpu;
+  LsGpu gpu = { 0 };
+  LsClusterSpec like = { 0 };
+  if (!name)
+    return complain (m, 0, hint,
+                     "no <gpu>, as in files that clouds ship: name it, --cluster %s:gpu=h100, or "
+                     "x-gpu=\"h100\" in <system>",
+                     m->path);
+  if (!ls_data_file_load (&ls_gpu_file, name, &gpu, m->diags))
+    return false;
+  bool ok = gpu.cluster
+      ? ls_cluster_load (gpu.cluster, &like, m->diags)
+      : complain (m, 0, hint, "%s names no cluster, as whose NVLinks and NICs could be", name);
+  if (ok) {
+    find_devices (m, &like);
+    m->spec->links_like = g_intern_string (like.name);
+    ls_cluster_spec_clear (&like);
+  }
+  ls_gpu_clear (&gpu);
+  return ok;
+}
+
 static bool
 check_gpus (Making *m)
 {
@@ -642,9 +717,7 @@ check_gpus (Making *m)
     if (thing_at (m, i)->kind == GPU)
       g_ptr_array_add (gpus, (gpointer) thing_at (m, i));
   if (gpus->len == 0)
-    return complain (m, 0, NULL,
-                     "no <gpu>: what NCCL dumps on a machine with GPUs has them (NCCL_TOPO_DUMP_FILE); files "
-                     "that clouds ship as NCCL_TOPO_FILE have none, and are not read");
+    return complain (m, 0, NULL, "no <gpu>, and no <pci> of a GPU's class, 0x03");
   g_ptr_array_sort (gpus, by_busid);
   const Thing *first = gpus->pdata[0];
   for (guint i = 0; i < gpus->len; i++) {
@@ -652,13 +725,16 @@ check_gpus (Making *m)
     if (i > 0 && gpu->busid == ((const Thing *) gpus->pdata[i - 1])->busid)
       return complain (m, gpu->line, NULL, "a second GPU with the bus id of that in line %d",
                        ((const Thing *) gpus->pdata[i - 1])->line);
-    if (gpu->sm != first->sm)
+    if (gpu->sm != first->sm || gpu->gcn != first->gcn)
       return complain (m, gpu->line, NULL, "sm %u, but %u in line %d: a cluster has one kind of accelerator",
                        gpu->sm, first->sm, first->line);
   }
+  if (m->spec->links_like)
+    return true;
   g_autofree char *why = NULL;
-  bool ok = ls_nccl_tables_find (first->sm / 10, &m->tables, &why, m->diags);
-  return ok || (why && complain (m, first->line, NULL, "sm %u: %s", first->sm, why));
+  bool ok = ls_nccl_tables_find (first->sm / 10, first->gcn, &m->tables, &why, m->diags);
+  return ok || (why && first->gcn && complain (m, first->line, NULL, "gcn %s: %s", first->gcn, why))
+      || (why && !first->gcn && complain (m, first->line, NULL, "sm %u: %s", first->sm, why));
 }
 
 static bool
@@ -690,7 +766,7 @@ static bool
 make (Making *m, const char *gpu)
 {
   LsClusterSpec *s = m->spec;
-  if (!check_gpus (m) || !load_gpu (m, gpu))
+  if ((!has_kind (m, GPU) && !take_devices (m, gpu)) || !check_gpus (m) || !load_gpu (m, gpu))
     return false;
   g_autofree char *base = g_path_get_basename (m->path);
   s->name = g_strndup (base, strlen (base) - (g_str_has_suffix (base, ".xml") ? strlen (".xml") : 0));
@@ -735,8 +811,8 @@ ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu
                      nvlinks = g_array_new (FALSE, FALSE, sizeof (Nvlink));
   Making m = { .path = path, .diags = diags, .things = things, .nvlinks = nvlinks, .spec = &spec };
   bool ok = read_things (&m, text, n);
-  g_autofree bool *is_used = m.is_used = g_new0 (bool, things->len + 1);
-  g_autofree char **names = m.names = g_new0 (char *, things->len + 1);
+  g_autofree bool *is_used = m.is_used = g_new0 (bool, 2 * things->len + 1); /* each device may get a port */
+  g_autofree char **names = m.names = g_new0 (char *, 2 * things->len + 1);
   ok = ok && make (&m, gpu);
   if (ok)
     *ret_spec = spec;

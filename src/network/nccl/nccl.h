@@ -52,6 +52,7 @@ enum { LS_NCCL_CPU_OTHER, LS_NCCL_CPU_AMD, LS_NCCL_N_CPUS };
 typedef struct {
   char *name, *source;
   uint32_t compute_capability; /* major number: 9 for 9.x; 0: none, not NVIDIA's  */
+  char *gcn;                   /* words: what RCCL calls GPUs of AMD's, "940 942"; NULL: none */
   double nvlink;               /* of one NVLink, as NCCL counts it                */
   char *gpu;                   /* the usual one, of topologies/gpu                */
   /* Rates of a channel that the graph search tries, inside a node and across, fastest first; 0 ends. */

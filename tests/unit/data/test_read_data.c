@@ -360,11 +360,11 @@ tables_are_found_by_compute_capability (void)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *why = NULL;
   LsNcclTables found;
-  if (LS_CHECK (ls_nccl_tables_find (9, &found, &why, diags))) {
+  if (LS_CHECK (ls_nccl_tables_find (9, NULL, &found, &why, diags))) {
     LS_CHECK_STR (found.gpu, "h100");
     ls_nccl_tables_clear (&found);
   }
-  LS_CHECK (!ls_nccl_tables_find (6, &found, &why, diags));
+  LS_CHECK (!ls_nccl_tables_find (6, NULL, &found, &why, diags));
   LS_CHECK (why && strstr (why, "8x (a100-80g), 9x (h100)"));
 }
 
