@@ -25,10 +25,19 @@ static const struct {
   LsDtype dtype;
   double size;
 } types[] = {
-  { "bf16", LS_DTYPE_BF16, 2 },    { "fp16", LS_DTYPE_FP16, 2 },  { "fp32", LS_DTYPE_FP32, 4 },
-  { "fp64", LS_DTYPE_FP32, 8 },    { "int64", LS_DTYPE_BYTE, 8 }, { "int32", LS_DTYPE_BYTE, 4 },
-  { "int16", LS_DTYPE_BYTE, 2 },   { "int8", LS_DTYPE_BYTE, 1 },  { "uint8", LS_DTYPE_BYTE, 1 },
-  { "fp8-e5m2", LS_DTYPE_FP8, 1 }, { "fp8", LS_DTYPE_FP8, 1 },    { "bool", LS_DTYPE_BYTE, 1 },
+  { "bf16", LS_DTYPE_BF16, 2 },
+  { "fp16", LS_DTYPE_FP16, 2 },
+  { "fp32", LS_DTYPE_FP32, 4 },
+  { "fp64", LS_DTYPE_FP32, 8 },
+  { "int64", LS_DTYPE_BYTE, 8 },
+  { "int32", LS_DTYPE_BYTE, 4 },
+  { "int16", LS_DTYPE_BYTE, 2 },
+  { "int8", LS_DTYPE_BYTE, 1 },
+  { "uint8", LS_DTYPE_BYTE, 1 },
+  { "fp8-e5m2", LS_DTYPE_FP8, 1 },
+  { "fp8", LS_DTYPE_FP8, 1 },
+  { "bool", LS_DTYPE_BYTE, 1 },
+  { "c10::complex<float>", LS_DTYPE_FP32, 8 },
 };
 
 /* "bf16[4,2048]:[1,4]"; false: it is none. */
@@ -290,6 +299,17 @@ streams_in_library (const LsCapturedLaunch *l, LsKernel *ret)
   return is_known;
 }
 
+/* Bytes of a table, from which rows are gathered or to which they are added, beyond those rows: of the first
+ * tensor what it has more than all others together. */
+static double
+untouched (const LsCapturedLaunch *l, LsAccess access, const Tensors *t)
+{
+  Tensor table;
+  bool is_table = (access == LS_ACCESS_GATHER && tensor_at (l->inputs, 0, &table))
+      || (access == LS_ACCESS_SCATTER && tensor_at (l->outputs, 0, &table));
+  return is_table ? MAX (2 * table.apart * table.size - t->bytes, 0) : 0;
+}
+
 static bool
 streams (const LsCapturedLaunch *l, LsKernel *ret)
 {
@@ -303,7 +323,9 @@ streams (const LsCapturedLaunch *l, LsKernel *ret)
          && !(has_word (name, rows[i].words) && (!rows[i].ops[0] || has_word (op, rows[i].ops))))
     i++;
   bool is_known = i < G_N_ELEMENTS (rows) && t.n > 0;
-  double bytes = t.n > 0 ? t.bytes * l->share : l->threads * THREAD_BYTES;
+  double rest
+      = is_known && rows[i].kind == LS_KERNEL_EMBEDDING ? untouched (l, (LsAccess) rows[i].access, &t) : 0;
+  double bytes = t.n > 0 ? (t.bytes - rest) * l->share : l->threads * THREAD_BYTES;
   stream (l, &t, is_known ? rows[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);
   ret->access = is_known ? access_of (rows[i].access, l, &t) : LS_ACCESS_NONE;
   return is_known;
