@@ -5,6 +5,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/captured.h"
+#include "ask/versus.h"
 #include "base/order.h"
 #include "data/datadir.h"
 #include "data/machines/machines.h"
@@ -40,6 +41,91 @@ fill_page (gconstpointer data, LsPage *page)
 }
 
 static const LsAnswerForms forms = { to_text, to_json, NULL, NULL, data_free, fill_page };
+
+/* --- next to a plan ----------------------------------------------------------------------------------- */
+
+typedef struct {
+  LsJobResult *captured, *planned;
+  LsVersus *versus;
+} Versus;
+
+static void
+versus_free (gpointer data)
+{
+  Versus *v = data;
+  ls_versus_free (v->versus);
+  ls_job_result_free (v->captured);
+  ls_job_result_free (v->planned);
+  g_free (v);
+}
+
+LS_ANSWER_FORM (versus_to_text, ls_versus_to_text (((const Versus *) data)->versus))
+LS_ANSWER_FORM (versus_to_json, ls_versus_to_json (((const Versus *) data)->versus))
+
+/* The captured step on the machine of a job, with its ways to simulate. */
+static LsJobResult *
+replay (const LsJobSpec *like, const char *folder, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJobSpec spec;
+  ls_job_spec_init (&spec);
+  spec.no_notes = true;
+  spec.options = like->options;
+  spec.network = like->network;
+  const char *const said[][2] = { { "trace", folder },
+                                  { "cluster", like->cluster },
+                                  { "gpu-calibration", like->gpu_calibration },
+                                  { "nccl", like->nccl } };
+  bool ok = true;
+  for (guint i = 0; ok && i < G_N_ELEMENTS (said); i++)
+    ok = !said[i][1] || ls_job_spec_set (&spec, said[i][0], said[i][1], diags);
+  LsJobResult *r = ok ? ls_job_spec_run (&spec, error) : NULL;
+  if (!ok)
+    ls_diag_list_to_error (diags, error);
+  ls_job_spec_clear (&spec);
+  return r;
+}
+
+static gboolean
+compare (const LsRequest *r, const char *folder, LsAnswer *a, GError **error)
+{
+  static const LsAnswerForms versus_forms
+      = { .text = versus_to_text, .json = versus_to_json, .free = versus_free };
+  LsJobSpec spec;
+  gint64 rank = 0;
+  Versus *v = g_new0 (Versus, 1);
+  gboolean ok = ls_request_job (r, &spec, error) && ls_request_number (r, "rank", 0, 9999999, &rank, error);
+  ok = ok && (v->captured = replay (&spec, folder, error)) && (v->planned = ls_job_spec_run (&spec, error))
+      && (v->versus = ls_versus_new (v->captured, v->planned, (uint32_t) rank, error));
+  ls_job_spec_clear (&spec);
+  if (!ok) {
+    versus_free (v);
+    return FALSE;
+  }
+  ls_answer_note_all (a, v->planned->notes);
+  ls_answer_take (a, v, &versus_forms);
+  return TRUE;
+}
+
+/* What was captured, by way of a folder of its own. */
+static gboolean
+compare_captured (const LsRequest *r, const LsCaptured *c, LsAnswer *a, GError **error)
+{
+  if (c->error)
+    return ls_fail (error, LS_ERROR_FAILED, "the program failed: %s", c->error);
+  if (ls_request_text (r, "output"))
+    return compare (r, ls_request_text (r, "output"), a, error);
+  g_autofree char *home = g_dir_make_tmp ("lockstep-compare-XXXXXX", error);
+  g_autofree char *folder = home ? g_build_filename (home, "step", NULL) : NULL;
+  gboolean ok = home && ls_captured_write_trace (c, folder, error) && compare (r, folder, a, error);
+  if (folder)
+    ls_remove_folder (folder);
+  if (home)
+    ls_remove_folder (home);
+  return ok;
+}
+
+/* --- its memory --------------------------------------------------------------------------------------- */
 
 /* The caller clears *ret_gpu. */
 static gboolean
@@ -168,9 +254,15 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
   if (ask->members > 1 && captured->ranks->len < 2)
     ls_answer_warn (a, g_strdup ("--members changes nothing here: the program makes no groups of its ranks"));
   note_all (captured, a);
+  gboolean is_written = captured->error || !ls_request_text (r, "output")
+      || ls_captured_write_trace (captured, ls_request_text (r, "output"), error);
+  if (is_written && ls_request_is_on (r, "compare")) {
+    gboolean ok = compare_captured (r, captured, a, error);
+    data_free (d);
+    return ok;
+  }
   ls_answer_take (a, d, &forms);
-  if (ask->with_trace && !captured->error
-      && !ls_captured_write_trace (captured, ls_request_text (r, "output"), error))
+  if (!is_written)
     return FALSE;
   ls_answer_write (a, r, "junit", write_junit);
   if (captured->snapshot)
@@ -245,6 +337,8 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_autofree const char **words = ls_request_texts (r, "command");
   const char **command = words && words[0] && strcmp (words[0], "--") == 0 ? words + 1 : words;
+  if (ls_request_text (r, "trace"))
+    return compare (r, ls_request_text (r, "trace"), a, error);
   if (!command || !command[0])
     return ls_request_refuse ("expected -- and the command that starts the training", error);
   const char *folder = ls_request_text (r, "output");
@@ -255,8 +349,10 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
       || !ls_request_number (r, "members", 1, 1024, &members, error)
       || !read_ranks (r, world, ranks, &which, error))
     return FALSE;
-  if (folder && steps < 2)
-    return ls_request_refuse ("-o goes with --steps 2 or more: the step that is traced follows one", error);
+  bool with_trace = folder || ls_request_is_on (r, "compare");
+  if (with_trace && steps < 2)
+    return ls_request_refuse (
+        "-o and --compare go with --steps 2 or more: the step that is traced follows one", error);
   if (clock && strcmp (clock, "simulated") != 0)
     return ls_request_refuse ("--clock: expected simulated", error);
   const char *load = ls_request_text (r, "expert-load");
@@ -281,7 +377,7 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
                              .keep = ls_request_text (r, "keep"),
                              .with_range = ls_request_is_on (r, "range"),
                              .with_snapshot = ls_request_text (r, "snapshot") != NULL,
-                             .with_trace = folder != NULL,
+                             .with_trace = with_trace,
                              .command = command,
                              .models = models,
                              .stop = ls_request_stop (r),

@@ -165,6 +165,27 @@ build_finish (Build *b, const char *segment)
   return l->segments->len - 1;
 }
 
+LsSite
+site_of (const Chunk *c, guint i)
+{
+  const LsOperator *o = operator_at (c, i);
+  static const LsSite of_roles[] = { [LS_OPERATOR_NORM] = LS_SITE_NORM,
+                                     [LS_OPERATOR_QKV] = LS_SITE_ATTENTION,
+                                     [LS_OPERATOR_ROPE] = LS_SITE_ATTENTION,
+                                     [LS_OPERATOR_ATTENTION] = LS_SITE_ATTENTION,
+                                     [LS_OPERATOR_RESIDUAL] = LS_SITE_RESIDUAL };
+  if (o->kept.is_norm || of_roles[o->role] != LS_SITE_OTHER)
+    return o->kept.is_norm ? LS_SITE_NORM : of_roles[o->role];
+  if (o->part != LS_MLP_PART_NONE)
+    return o->part == LS_MLP_PART_DENSE ? LS_SITE_MLP : LS_SITE_EXPERTS;
+  if (is_layer (c, i))
+    return LS_SITE_ATTENTION;
+  for (guint k = i; k < c->operators->len; k++)
+    if (is_layer (c, k))
+      return LS_SITE_EMBEDDING; /* what stands before the layers */
+  return o->is_logits ? LS_SITE_HEAD : o->params.n > 0 ? LS_SITE_EMBEDDING : LS_SITE_LOSS;
+}
+
 uint16_t
 build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
 {
@@ -184,6 +205,7 @@ build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
   op.deps = all;
   op.n_deps = (uint16_t) (n_deps + n_joins);
   op.layer = b->layer;
+  op.site = op.tag == LS_TAG_OPTIMIZER ? LS_SITE_OPTIMIZER : b->site & 15;
   op.is_counted = b->is_counted;
   if (b->l->s->launch.is_compiled)
     op.host = LS_HOST_FREE; /* a step is one executable */

@@ -224,6 +224,7 @@ typedef struct Build {
   GArray *next_deps;            /* LsDep: of the next op on that stream     */
   LsStream stream;              /* of kernels: the compute stream, or that of shared experts */
   uint16_t layer;               /* stamped on what is emitted               */
+  uint8_t site;                 /* likewise, LsSite                         */
   bool is_counted;              /* likewise: of an operator of counted tokens */
   struct DpPass *pass;          /* of lower_dp.h, while one is built        */
   bool is_end;                  /* of the end of a step: the optimizer      */
@@ -239,11 +240,15 @@ typedef struct Build {
 } Build;
 
 void build_init (Build *b, Lower *l);
+/* Of what part of a model operator i is. */
+LsSite site_of (const Chunk *c, guint i);
+
 /* What is built from here on is of that operator. */
 static inline void
 build_at_operator (Build *b, const Chunk *c, guint i)
 {
   b->layer = layer_of (c, i);
+  b->site = (uint8_t) site_of (c, i);
   b->is_counted = operator_at (c, i)->is_counted;
 }
 /* What is built from here on is a piece of that kind; nothing where the pass is not cut. */

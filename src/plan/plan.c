@@ -137,6 +137,20 @@ const LsEnumName ls_tag_names[LS_N_TAGS + 1] = {
   [LS_TAG_SYNC] = { "sync", LS_TAG_SYNC },
 };
 
+const LsEnumName ls_site_names[LS_N_SITES + 1] = {
+  [LS_SITE_OTHER] = { "elsewhere", LS_SITE_OTHER },
+  [LS_SITE_EMBEDDING] = { "embedding", LS_SITE_EMBEDDING },
+  [LS_SITE_NORM] = { "norm", LS_SITE_NORM },
+  [LS_SITE_ATTENTION] = { "attention", LS_SITE_ATTENTION },
+  [LS_SITE_MLP] = { "mlp", LS_SITE_MLP },
+  [LS_SITE_EXPERTS] = { "experts", LS_SITE_EXPERTS },
+  [LS_SITE_RESIDUAL] = { "residual", LS_SITE_RESIDUAL },
+  [LS_SITE_HEAD] = { "head", LS_SITE_HEAD },
+  [LS_SITE_LOSS] = { "loss", LS_SITE_LOSS },
+  [LS_SITE_DATA] = { "data parallelism", LS_SITE_DATA },
+  [LS_SITE_OPTIMIZER] = { "optimizer", LS_SITE_OPTIMIZER },
+};
+
 const LsEnumName ls_stream_names[LS_N_STREAMS + 1] = {
   [LS_STREAM_COMPUTE] = { "compute", LS_STREAM_COMPUTE },
   [LS_STREAM_TP] = { "tp", LS_STREAM_TP },

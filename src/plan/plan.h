@@ -170,6 +170,24 @@ typedef enum {
   LS_N_HOST_COSTS
 } LsHostCost;
 
+/* Of what part of a program an op is. */
+typedef enum {
+  LS_SITE_OTHER, /* of none of these, or nobody knows */
+  LS_SITE_EMBEDDING,
+  LS_SITE_NORM,
+  LS_SITE_ATTENTION, /* or what stands in its place, with the products around it */
+  LS_SITE_MLP,
+  LS_SITE_EXPERTS,  /* routers and shared experts too      */
+  LS_SITE_RESIDUAL, /* of a layer, in none of its modules   */
+  LS_SITE_HEAD,
+  LS_SITE_LOSS,
+  LS_SITE_DATA, /* data parallelism: gathers, reductions, copies around them */
+  LS_SITE_OPTIMIZER,
+  LS_N_SITES
+} LsSite;
+
+extern const LsEnumName ls_site_names[LS_N_SITES + 1]; /* by value */
+
 /* Streams of a rank. Communicators have a stream each, as NCCL has. */
 typedef enum {
   LS_STREAM_COMPUTE,
@@ -307,6 +325,7 @@ typedef struct LsOp {
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
   bool is_counted : 1; /* while it is lowered: its size is of tokens that the host has counted */
   bool is_kept : 1;    /* while it is lowered: a copy of what a layer keeps for its backward */
+  uint8_t site : 4;    /* LsSite; a file of a trace does not say it */
   uint16_t layer;      /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;       /* bucket; UINT16_MAX: none             */
   uint16_t event;      /* record, wait: event class; LS_EVENT_NONE */

@@ -16,6 +16,7 @@
 #include "ask/profile/import_profile.h"
 #include "ask/schedule.h"
 #include "ask/sharing.h"
+#include "ask/versus.h"
 #include "data/jobs/imported.h"
 #include "show/run/write_run.h"
 #include "sweep/sweep_report.h"
@@ -143,6 +144,9 @@ char *ls_captured_to_junit (const LsCaptured *c, const char *command);
 /* Layouts of a program, a row each. */
 char *ls_capture_layouts_to_text (const LsCaptureLayouts *layouts);
 char *ls_capture_layouts_to_json (const LsCaptureLayouts *layouts);
+/* A captured step next to the plan of the same job: totals, parts of the model, and what differs most. */
+char *ls_versus_to_text (const LsVersus *versus);
+char *ls_versus_to_json (const LsVersus *versus);
 
 /* --- Markdown ------------------------------------------------------------------------------------ */
 

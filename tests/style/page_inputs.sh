@@ -46,6 +46,7 @@ page_inputs() {
   [[ ! -e $root/tests/accuracy/cases.csv ]] || awk 'NR == 1 || /^(sc21-t1-1.7B|korth-t5-22B|titan-t3|maxtext-v5e-32B-1x)/' "$root/tests/accuracy/cases.csv" > tests/accuracy/cases.csv
   cp -r -- "$data/captured" traced
   cp -r -- "$root"/tests/capture/fake/{clocked.py,torch} . # a torch of a few lines
+  cp -r -- "$data/small-llama" "$data/models/small-llama.json" .
   mkdir -p topologies/calib # of a checkout: a command writes there
 }
 

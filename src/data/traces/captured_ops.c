@@ -297,6 +297,7 @@ typedef struct {
   GArray *open;       /* graph that is being captured; NULL: none */
   bool is_in_graph;
   bool is_after_backward;
+  LsSite site;          /* of the last operator in a module */
   double made;          /* bytes that were allocated since the last launch */
   int32_t n_work, work; /* lines of work so far; that of which ops are written */
 } Writing;
@@ -364,9 +365,21 @@ outermost (const Writing *w, int64_t row)
   return found;
 }
 
+/* What PyTorch's ways to be data parallel do stands in ranges of theirs. */
+static bool
+is_of_data (const Writing *w, int64_t row)
+{
+  static const char *const ranges[] = { "FSDP::", "fsdp::", "FullyShardedDataParallel._", "c10d::" };
+  for (; row >= 0; row = caller_of (w, row))
+    for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+      if (g_str_has_prefix (operator_of (w, row) ? operator_of (w, row) : "", ranges[i]))
+        return true;
+  return false;
+}
+
 /* What autograd calls, and what a module's forward does, is sure. Of others, what follows a backward pass
- * belongs to the optimizer, such as the norm of gradients; what follows a module to the forward, such as
- * the loss. */
+ * belongs to the optimizer, such as the norm of gradients, but for the last reductions; what follows a
+ * module to the forward, such as the loss. */
 static LsTag
 tag_of (Writing *w, int64_t row)
 {
@@ -376,7 +389,10 @@ tag_of (Writing *w, int64_t row)
   bool is_sure = phase > 0 ? phase < 4 : *module_of (w, row) != '\0';
   if (is_sure)
     w->is_after_backward = phase == 1 || phase == 2;
-  return is_sure && phase >= 0 ? tags[(guint) phase] : w->is_after_backward ? LS_TAG_OPTIMIZER : LS_TAG_F;
+  return is_sure && phase >= 0 ? tags[(guint) phase]
+      : !w->is_after_backward  ? LS_TAG_F
+      : is_of_data (w, row)    ? LS_TAG_B
+                               : LS_TAG_OPTIMIZER;
 }
 
 static void
@@ -465,6 +481,62 @@ title_of (const Writing *w, int64_t row, const char *what)
       : g_str_has_prefix (name, "aten::") ? name + strlen ("aten::")
                                           : name;
   return *module ? g_strdup_printf ("%s: %s", module, name) : g_strdup (name);
+}
+
+/* Words in the names of modules, as models have them (torchtitan, transformers, Megatron-LM, litgpt,
+ * nanoGPT), and of operators outside of any. The first row counts; of a module the innermost name that has
+ * one. What a layer has is neither embedding nor head. */
+static const struct {
+  LsSite site;
+  bool is_of_layers;
+  const char *words[7];
+} sites[] = {
+  { LS_SITE_NORM, true, { "norm", "ln_" } },
+  { LS_SITE_EXPERTS, true, { "expert", "moe", "router" } },
+  { LS_SITE_ATTENTION, true, { "attn", "attention", "mixer", "rotary" } },
+  { LS_SITE_MLP, true, { "mlp", "feed_forward", "ffn" } },
+  { LS_SITE_EMBEDDING, false, { "embed", "wte", "wpe" } },
+  { LS_SITE_HEAD, false, { "output", "head" } },
+  { LS_SITE_LOSS, false, { "loss", "softmax", "cross_entropy" } },
+};
+
+/* Of a part of a name. */
+static LsSite
+site_by_word (const char *name, bool is_of_layer)
+{
+  g_autofree char *lower = g_ascii_strdown (name, -1);
+  for (guint i = 0; i < G_N_ELEMENTS (sites); i++)
+    for (const char *const *word = sites[i].words; *word; word++)
+      if ((sites[i].is_of_layers || !is_of_layer) && strstr (lower, *word))
+        return sites[i].site;
+  return LS_SITE_OTHER;
+}
+
+/* What autograd does outside of modules, as adding up gradients, is of the one that it has just left. What a
+ * recomputed layer does itself has no name in front of it. */
+static LsSite
+site_of (Writing *w, int64_t row)
+{
+  const char *module = module_of (w, row), *name = operator_of (w, row);
+  g_auto (GStrv) parts = g_strsplit (module, ".", -1);
+  guint n = g_strv_length (parts);
+  LsTag tag = tag_of (w, row);
+  bool is_of_layer = tag == LS_TAG_RECOMPUTE || module[strcspn (module, "0123456789")] != '\0';
+  LsSite site = LS_SITE_OTHER;
+  if (is_of_data (w, row))
+    return LS_SITE_DATA;
+  for (guint i = n; i-- > 0 && site == LS_SITE_OTHER;)
+    site = site_by_word (parts[i], is_of_layer);
+  if (site == LS_SITE_OTHER && n > 0 && is_of_layer && (n == 1 || g_ascii_isdigit (*parts[n - 1])))
+    site = LS_SITE_RESIDUAL;
+  else if (site == LS_SITE_OTHER && !is_of_layer)
+    site = site_by_word (name ? name : "", false);
+  if (site == LS_SITE_OTHER && !is_of_layer && w->site == LS_SITE_HEAD)
+    return LS_SITE_LOSS; /* what follows the head, and its gradient */
+  if (site == LS_SITE_OTHER && !*module && tag == LS_TAG_B)
+    return w->site;
+  w->site = site == LS_SITE_OTHER || !*module ? w->site : site;
+  return site;
 }
 
 /* The first number in a module's name, as layers.3.mlp has it. */
@@ -557,6 +629,7 @@ write_launch (Writing *w, const Line *l)
   TraceOp *to = add_op_on (w, LS_OP_KERNEL, title_of (w, l->row, NULL), (uint32_t) number_at (l->line, 2));
   to->tag = (int) tag_of (w, l->row);
   to->layer = layer_of (w, l->row);
+  to->site = (uint8_t) (to->tag == LS_TAG_OPTIMIZER ? LS_SITE_OPTIMIZER : site_of (w, l->row));
   to->kernel = kernel_number (w->x, &kernel, name);
 }
 

@@ -30,6 +30,7 @@ typedef struct {
   char *name, *algorithm;
   int kind, stream, tag, host, slot, coll, dtype, direction;
   bool has_margin, is_light, is_in_graph;
+  uint8_t site; /* LsSite; not in the file */
   uint32_t kernel, root, layer, unit, event;
   LsTime recorded, beside;
   uint32_t repeat, max_ctas;

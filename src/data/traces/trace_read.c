@@ -289,6 +289,7 @@ read_op (TraceReading *r, const TraceOp *op, LsOp *to)
     .is_light = op->is_light,
     .max_ctas = (uint8_t) op->max_ctas,
     .is_in_graph = op->is_in_graph,
+    .site = (uint8_t) op->site,
     .layer = index_or_none (op->layer),
     .unit = index_or_none (op->unit),
     .event = ls_op_has (op->kind, LS_HAS_EVENT) ? index_or_none (op->event) : LS_EVENT_NONE,

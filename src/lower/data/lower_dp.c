@@ -127,8 +127,7 @@ dp_around_again (Build *b, guint o, bool is_before)
 {
   const DpBackend *backend = b->pass ? b->pass->backend : &dp_backend_none;
   void (*hook) (Build * b, DpPass * p, guint o) = is_before ? backend->before_again : backend->after_again;
-  if (hook)
-    hook (b, b->pass, o);
+  dp_hook (hook, b, b->pass, o);
 }
 
 uint16_t

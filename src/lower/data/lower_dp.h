@@ -121,6 +121,17 @@ uint64_t dp_frozen_bytes (const Lower *l, uint64_t n, uint64_t n_nf4, uint64_t n
 /* ceil (n / parts) */
 uint64_t dp_part (uint64_t n, uint32_t parts);
 
+/* Calls one of a pass around operator o; NULL: there is none. */
+static inline void
+dp_hook (void (*f) (Build *b, DpPass *p, guint o), Build *b, DpPass *p, guint o)
+{
+  uint8_t site = b->site;
+  b->site = LS_SITE_DATA;
+  if (f)
+    f (b, p, o);
+  b->site = site;
+}
+
 /* Calls before_again or after_again of the pass that is built. */
 void dp_around_again (Build *b, guint o, bool is_before);
 

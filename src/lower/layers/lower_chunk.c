@@ -215,13 +215,6 @@ hook (void (*f) (Build *b, DpPass *p), Build *b, DpPass *p)
     f (b, p);
 }
 
-static void
-hook_at (void (*f) (Build *b, DpPass *p, guint o), Build *b, DpPass *p, guint o)
-{
-  if (f)
-    f (b, p, o);
-}
-
 /* Megatron-LM until late 2023: every stage calls get_batch () first, in which broadcast_data () reads the
  * sizes of the arrays back from the device (megatron/mpu/data.py: sizes_cuda.cpu ()). In DeepSpeed's pipeline
  * the first and the last stage do (engine.py: _exec_load_micro_batch ()), and where other stages keep their
@@ -253,13 +246,13 @@ build_forward (Build *b, DpPass *p, const DpBackend *backend)
   if (reads_batch (l, c))
     read_batch (b);
   for (guint i = 0; i < c->operators->len; i++) {
-    hook_at (backend->before, b, p, i);
+    dp_hook (backend->before, b, p, i);
     build_at_operator (b, c, i);
     guint first = b->ops->len;
     build_forward_operator (b, c, i, LS_TAG_F, !is_recomputed (l, c, i));
     recompute_keep (b, c, i, first_op (b, first));
     offload_behind (b, c, i, &offload);
-    hook_at (backend->after, b, p, i);
+    dp_hook (backend->after, b, p, i);
   }
 }
 
@@ -282,10 +275,10 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
   Reload reload = { .layer = UINT32_MAX };
   for (guint i = c->operators->len; i-- > 0;) {
     build_at_operator (b, c, i);
-    hook_at (backend->before, b, p, i);
+    dp_hook (backend->before, b, p, i);
     if (p->type == LS_ACTION_W) {
       build_weight_operator (b, c, i);
-      hook_at (backend->after, b, p, i);
+      dp_hook (backend->after, b, p, i);
       continue;
     }
     reload_before (b, c, i, &reload);
@@ -295,7 +288,7 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     if (b->delayed)
       g_array_append_val (b->delayed, i);
     else
-      hook_at (backend->after, b, p, i);
+      dp_hook (backend->after, b, p, i);
   }
   if (b->delayed)
     build_delayed_weights (b);
@@ -314,12 +307,14 @@ build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
     b->behind_exchange = build_delayed_weights;
   }
   b->beside = b->l->shard.experts.shared_is_beside ? build_shared_beside : NULL;
+  b->site = LS_SITE_DATA;
   hook (backend->begin, b, p);
   if (p->type == LS_ACTION_F)
     build_forward (b, p, backend);
   else
     build_backward (b, p, backend);
   b->layer = UINT16_MAX;
+  b->site = LS_SITE_DATA;
   b->is_counted = false;
   hook (backend->end, b, p);
   b->pass = NULL;

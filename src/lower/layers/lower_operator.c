@@ -710,16 +710,17 @@ build_delayed_weights (Build *b)
   GArray *joins = b->next_deps;
   b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
   uint16_t layer = b->layer;
+  uint8_t site = b->site;
   bool is_counted = b->is_counted;
   build_piece (b, PIECE_WEIGHTS);
   for (guint d = 0; d < b->delayed->len; d++) {
     guint i = g_array_index (b->delayed, guint, d);
     build_at_operator (b, p->c, i);
     build_weight_operator (b, p->c, i);
-    if (p->backend->after)
-      p->backend->after (b, p, i);
+    dp_hook (p->backend->after, b, p, i);
   }
   b->layer = layer;
+  b->site = site;
   b->is_counted = is_counted;
   g_array_set_size (b->delayed, 0);
   g_array_prepend_vals (b->next_deps, joins->data, joins->len);
