@@ -205,7 +205,8 @@ typedef struct {
   uint32_t reshard_after_forward;   /* fsdp2: 0 no, 1 yes, N into groups of N; LS_RESHARD_AUTO */
   uint64_t reduce_bucket, allgather_bucket, prefetch_bucket;           /* deepspeed: elements       */
   uint64_t persistence_threshold, max_live_params, max_reuse_distance; /* deepspeed stage 3: elements */
-  bool collective_lists; /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
+  bool collective_lists;  /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
+  bool bucket_all_reduce; /* deepspeed stages 1 and 2: each rank gets the sum of the whole bucket */
 } LsDataParallel;
 
 /* Tensor, context and pipeline parallelism. */

@@ -649,6 +649,7 @@ const LsField ls_strategy_fields[] = {
   { ROW (deepspeed, "max_live_params", data.max_live_params, LS_FIELD_UINT64) },
   { ROW (deepspeed, "max_reuse_distance", data.max_reuse_distance, LS_FIELD_UINT64) },
   { BOOL (deepspeed, "collective_lists", data.collective_lists), SET_ONLY },
+  { BOOL (deepspeed, "bucket_all_reduce", data.bucket_all_reduce), SET_ONLY },
 
   { ENUM (host, "cuda_graphs", launch.cuda_graphs, cuda_graphs) },
   { TEXT (measured, "nccl_env", launch.nccl_env), .argument = "NAME=VALUE" },

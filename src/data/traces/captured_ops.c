@@ -491,13 +491,13 @@ static const struct {
   bool is_of_layers;
   const char *words[7];
 } sites[] = {
+  { LS_SITE_LOSS, false, { "loss", "log_softmax", "cross_entropy" } },
   { LS_SITE_NORM, true, { "norm", "ln_" } },
   { LS_SITE_EXPERTS, true, { "expert", "moe", "router" } },
-  { LS_SITE_ATTENTION, true, { "attn", "attention", "mixer", "rotary" } },
+  { LS_SITE_ATTENTION, true, { "attn", "attention", "softmax", "mixer", "rotary" } },
   { LS_SITE_MLP, true, { "mlp", "feed_forward", "ffn" } },
   { LS_SITE_EMBEDDING, false, { "embed", "wte", "wpe" } },
   { LS_SITE_HEAD, false, { "output", "head" } },
-  { LS_SITE_LOSS, false, { "loss", "softmax", "cross_entropy" } },
 };
 
 /* Of a part of a name. */

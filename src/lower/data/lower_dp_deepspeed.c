@@ -34,9 +34,11 @@
  * Wire bytes of a rank, of Psi bytes and n ranks: reduce-scatter (n - 1)/n Psi, gather as much:
  * k = 2, for stage 2 in each micro-step one more.
  *
- * Deviations. Gradients are reduce-scattered, as the ZeRO paper says (Rajbhandari et al. 2020,
- * section 7); DeepSpeed's default (use_multi_rank_bucket_allreduce) all-reduces a bucket, which
- * is twice the bytes. The average is a kernel of the compute stream. With 16-bit gradients and
+ * With bucket_all_reduce a bucket of stages 1 and 2 is all-reduced, which is twice the bytes: DeepSpeed's
+ * default (use_multi_rank_bucket_allreduce; captured of 0.19.8). Else it is reduced and scattered, as the
+ * ZeRO paper says (Rajbhandari et al. 2020, section 7).
+ *
+ * Deviations. The average is a kernel of the compute stream. With 16-bit gradients and
  * stage 2 the copy to the bucket is the operator's accumulation (three passes for two). Copies
  * of the part that a rank keeps, a share 1/n of a bucket, are left out. Newer versions gather
  * in one piece. */
@@ -139,7 +141,9 @@ deepspeed_reduce (Build *b, uint64_t numel, bool is_expert, bool is_last, uint16
   if (dp_all (l, is_expert).n > 1)
     dp_pass_gradients (b, "grad-average", 2, numel);
   DpGroup shard = dp_shard (l, is_expert), replica = dp_replica (l, is_expert);
-  uint16_t op = reduce_over (b, shard, LS_COLL_REDUCE_SCATTER, numel, "grad reduce-scatter", unit);
+  bool is_whole = l->s->data.bucket_all_reduce && l->s->zero_stage < 3;
+  uint16_t op = reduce_over (b, shard, is_whole ? LS_COLL_ALL_REDUCE : LS_COLL_REDUCE_SCATTER, numel,
+                             is_whole ? "grad all-reduce" : "grad reduce-scatter", unit);
   if (!is_last)
     return op;
   uint16_t summed

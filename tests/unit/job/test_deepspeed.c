@@ -30,6 +30,10 @@ a_step_moves_k_times_the_model (void)
   check_k (PLAIN "--zero 0 --global-batch 8 --reduce-bucket 3000000", 2);
   check_k (PLAIN "--zero 2 --global-batch 8 --reduce-bucket 3000000 --allgather-bucket 4000000", 2);
   check_k (PLAIN ONCE "--zero 3 --global-batch 8 --reduce-bucket 3000000", 3);
+  /* All-reduced, they go both ways before parameters are gathered; stage 3 has no such buckets. */
+  check_k (PLAIN "--zero 1 --global-batch 8 --bucket-all-reduce 1", 2 + 1);
+  check_k (PLAIN "--zero 2 --global-batch 24 --bucket-all-reduce 1", 3 * 2 + 1);
+  check_k (PLAIN ONCE "--zero 3 --global-batch 8 --bucket-all-reduce 1", 3);
 }
 
 /* The bf16 optimizer all-reduces fp32, 4 of 2 bytes each way, and gathers 16 bits. */
