@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares a layer of a trace of ours with one of a profile of PyTorch: from one flash attention to the next, kernels by name,
 grid and block, in order. A product is cuBLAS's, whatever its kernel is called; what the library fills of its own accord is
-counted apart, as no call of the program says it. Usage: kernels.py FOLDER PROFILE.json.gz; exit 1: they differ."""
+counted apart, as no call of the program says it. Usage: compare_layer.py FOLDER PROFILE.json.gz; exit 1: they differ."""
 import gzip
 import json
 import subprocess
