@@ -335,11 +335,14 @@ streams (const LsCapturedLaunch *l, LsKernel *ret)
 
 /* Of operators whose queries, keys and values are inputs FIRST and those after it: how their dimensions
  * lie. That of PyTorch's compiler is its own kernel. */
-static const struct {
+typedef struct {
   uint32_t first;
   bool heads_first; /* [sequences, heads, tokens, width], else tokens before heads */
   const char *words[6];
-} attentions[] = {
+  bool by_blocks; /* which pairs are left stands in lists of blocks, not in shapes */
+} Attention;
+
+static const Attention attentions[] = {
   { 1,
     true,
     { "_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention_backward",
@@ -347,8 +350,42 @@ static const struct {
   { 1, false, { "flash_attention_b", "efficient_attention_b", "flash_attn_b", "_varlen_b", "attn_3::b" } },
   { 0, true, { "_scaled_dot_product_", "_cudnn_attention_forward" } },
   { 0, false, { "flash_attention_f", "efficient_attention_f", "flash_attn_f", "_varlen_f", "attn_3::f" } },
-  { 0, true, { "flex_attention" } },
+  { 0, true, { "flex_attention" }, .by_blocks = true },
 };
+
+/* The first of which all words stand in the kernel's name: whose times it has, LS_ATTENTION_KERNEL_AUTO if it
+ * prepares or converts what others multiply. Kernels of CUTLASS and of PyTorch's compiler have
+ * FlashAttention-2's algorithm, and its times. */
+static const struct {
+  const char *words[2];
+  LsAttentionKernel like;
+} attention_kernels[] = {
+  { { "dot_do_o" }, LS_ATTENTION_KERNEL_AUTO },
+  { { "convert_dq" }, LS_ATTENTION_KERNEL_AUTO },
+  { { "combine" }, LS_ATTENTION_KERNEL_AUTO },
+  { { "FlashAttn", "FwdSm" }, LS_ATTENTION_KERNEL_FA3 },
+  { { "FlashAttn", "BwdSm" }, LS_ATTENTION_KERNEL_FA3 },
+  { { "flash_" }, LS_ATTENTION_KERNEL_FA2 },
+  { { "fmha_" }, LS_ATTENTION_KERNEL_FA2 },
+  { { "AttentionKernel" }, LS_ATTENTION_KERNEL_FA2 },
+  { { "AttentionBackwardKernel" }, LS_ATTENTION_KERNEL_FA2 },
+  { { "triton_tem", "flex_attention" }, LS_ATTENTION_KERNEL_FA2 },
+};
+
+/* LS_ATTENTION_KERNEL_AUTO: it multiplies no queries. */
+static LsAttentionKernel
+attention_of (const LsCapturedLaunch *l)
+{
+  const char *name = l->kernel ? l->kernel : "";
+  if (l->work == LS_CAPTURED_PLAN)
+    return LS_ATTENTION_KERNEL_CUDNN;
+  for (guint i = 0; i < G_N_ELEMENTS (attention_kernels); i++) {
+    const char *const *words = attention_kernels[i].words;
+    if (strstr (name, words[0]) && (!words[1] || strstr (name, words[1])))
+      return attention_kernels[i].like;
+  }
+  return LS_ATTENTION_KERNEL_AUTO;
+}
 
 /* Whether it is causal is the first truth value of the arguments; of the forward of cuDNN and of efficient
  * attention the second, after whether sums are kept; of what that calls, the number before the first, a kind
@@ -422,19 +459,19 @@ attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
 
 /* Queries, keys and values of an operator or a kernel of PyTorch's compiler. */
 static bool
-attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool is_backward, LsKernel *ret)
+attends_with (const LsCapturedLaunch *l, const Attention *as, LsKernel *ret)
 {
   Tensor q, k, v;
-  if (!tensor_at (l->inputs, (int) first, &q) || !tensor_at (l->inputs, (int) first + 1, &k) || q.n_dims < 3
+  int first = (int) as->first;
+  if (!tensor_at (l->inputs, first, &q) || !tensor_at (l->inputs, first + 1, &k) || q.n_dims < 3
       || q.n_dims > 4 || k.n_dims != q.n_dims)
     return false;
-  v = tensor_at (l->inputs, (int) first + 2, &v) && v.n_dims == q.n_dims ? v : k;
-  heads_first &= q.n_dims == 4;
+  v = tensor_at (l->inputs, first + 2, &v) && v.n_dims == q.n_dims ? v : k;
+  bool heads_first = as->heads_first && q.n_dims == 4, is_backward = first == 1 || strstr (l->op, "backward");
   uint32_t width = q.n_dims - 1, tokens = width - (heads_first ? 1 : 2),
            heads = width - (heads_first ? 2 : 1);
-  bool is_flex = strstr (l->op, "flex_attention") != NULL;
   double n_rows = q.n_dims == 4 ? (double) q.dims[0] : 1, longest = (double) k.dims[tokens],
-         packed = n_rows > 1 || is_flex ? 0 : n_packed (l, &longest),
+         packed = n_rows > 1 || as->by_blocks ? 0 : n_packed (l, &longest),
          n = MAX (packed > 0 ? packed : n_rows, 1), of_all = n_rows * (double) q.dims[tokens],
          keys = packed > 0 ? longest : (double) k.dims[tokens];
   /* of what is not known all sequences are as long as the longest, and no block is skipped */
@@ -447,32 +484,20 @@ attends_with (const LsCapturedLaunch *l, uint32_t first, bool heads_first, bool 
   ret->batch = (uint64_t) n * q.dims[heads];
   ret->flops = (is_backward ? 10 : 4) * pairs * (double) q.dims[heads] * (double) ret->k;
   ret->masked = reads_mask (l);
-  ret->is_guess = l->pairs <= 0 && (is_flex || is_uneven);
+  ret->is_guess = l->pairs <= 0 && (as->by_blocks || is_uneven);
   return true;
 }
 
-/* Kernels of CUTLASS and of PyTorch's compiler have FlashAttention-2's algorithm, and its times. */
 static bool
 attends (const LsCapturedLaunch *l, LsKernel *ret)
 {
-  bool is_plan = l->work == LS_CAPTURED_PLAN;
-  const char *name = l->kernel ? l->kernel : "";
-  static const char *const beside[] = { "dot_do_o", "convert_dq", "combine", NULL },
-                           *const others[]
-      = { "fmha_", "AttentionKernel", "AttentionBackwardKernel", "FwdSm", "BwdSm", NULL };
-  bool is_main = is_plan || (strstr (name, "flash_") && !has_word (name, beside)) || has_word (name, others)
-      || (g_str_has_prefix (name, "triton_tem") && strstr (name, "flex_attention"));
-  for (guint i = 0; is_main && l->op && i < G_N_ELEMENTS (attentions); i++) {
-    uint32_t first = attentions[i].first;
-    if (!has_word (l->op, attentions[i].words))
-      continue;
-    if (!attends_with (l, first, attentions[i].heads_first, first == 1 || strstr (l->op, "backward"), ret))
-      return false;
-    ret->attention = is_plan         ? LS_ATTENTION_KERNEL_CUDNN
-        : strstr (name, "FlashAttn") ? LS_ATTENTION_KERNEL_FA3
-                                     : LS_ATTENTION_KERNEL_FA2;
-    return true;
-  }
+  LsAttentionKernel like = attention_of (l);
+  for (guint i = 0; like != LS_ATTENTION_KERNEL_AUTO && l->op && i < G_N_ELEMENTS (attentions); i++)
+    if (has_word (l->op, attentions[i].words)) {
+      bool ok = attends_with (l, &attentions[i], ret);
+      ret->attention = like;
+      return ok;
+    }
   return false;
 }
 
@@ -500,9 +525,10 @@ static bool
 template_product (const LsCapturedLaunch *l, LsKernel *ret)
 {
   Tensor a, b;
-  if (!l->kernel || !g_str_has_prefix (l->kernel, "triton_tem") || strstr (l->kernel, "attention")
-      || !tensor_at (l->inputs, 0, &a) || !tensor_at (l->inputs, 1, &b) || a.n_dims < 2
-      || a.n_dims != b.n_dims || a.dims[a.n_dims - 1] != b.dims[b.n_dims - 2])
+  if (!l->kernel || !g_str_has_prefix (l->kernel, "triton_tem")
+      || attention_of (l) != LS_ATTENTION_KERNEL_AUTO || !tensor_at (l->inputs, 0, &a)
+      || !tensor_at (l->inputs, 1, &b) || a.n_dims < 2 || a.n_dims != b.n_dims
+      || a.dims[a.n_dims - 1] != b.dims[b.n_dims - 2])
     return false;
   *ret = ls_kernel_gemm ("product", a.dtype, MAX (a.dims[a.n_dims - 2], 1), MAX (b.dims[b.n_dims - 1], 1),
                          MAX (a.dims[a.n_dims - 1], 1), a.n_dims == 3 ? MAX (a.dims[0], 1) : 1, 2, false);
