@@ -458,6 +458,11 @@ LsTrace *
 ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCapturedLoad *load,
                          gconstpointer data, uint32_t dp, LsDiagList *diags)
 {
+  if (dp > 0) {
+    ls_file_diag (diags, LS_ERROR_CONFLICT, name, NULL,
+                  "--dp %u: capture the program with the ranks that this takes: that is no slower", dp);
+    return NULL;
+  }
   g_autoptr (GPtrArray) docs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_json_doc_free),
                         names = g_ptr_array_new_with_free_func (g_free);
   CapturedReading x = { .folder = name,
@@ -476,7 +481,7 @@ ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCaptured
   bool ok = read_manifest (&x, manifest, docs, names) && give_slots (&x) && add_ops (&x, docs, names)
       && add_ranks (&x);
   x.file.source = source_of (&x);
-  LsTrace *t = ok ? ls_trace_of_file (&x.file, name, NULL, dp, diags) : NULL;
+  LsTrace *t = ok ? ls_trace_of_file (&x.file, name, NULL, 0, diags) : NULL;
   if (t)
     t->work = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
   for (guint i = 0; t && i < x.roles->len; i++)
