@@ -55,17 +55,20 @@ def place():
 
 def apart(call, *arguments):
     """What the capture itself computes is no operator of the program."""
-    enable = STATE["enable"]
+    enable, library = STATE["enable"], STATE["library"]
+    library.ls_capture_apart(1)
     enable(False)
     try:
         return call(*arguments)
     finally:
         enable(True)
+        library.ls_capture_apart(0)
 
 
 def begin(torch, library, path):
     STATE.update(library=library, path=path, call=ctypes.CFUNCTYPE(ctypes.c_int)(place), observer=torch.profiler.ExecutionTraceObserver())
     STATE["enable"], lockstep_values.STATE["apart"] = torch.autograd._enable_record_function, apart
+    ctypes.pythonapi.PyEval_SetProfile(ctypes.cast(library.ls_capture_called, ctypes.c_void_p), None)
     STATE["observer"].register_callback(path + ".operators")
     STATE["observer"].start()
     STATE["ranges"] = torch.autograd.profiler.emit_nvtx(record_shapes=True)  # else the kernels of compilers have no arguments
@@ -79,6 +82,7 @@ def stepped(torch, library, n, wanted, path):
     if n == wanted - 1 and "observer" not in STATE:
         begin(torch, library, path)
     elif n == wanted and "ranges" in STATE:
+        ctypes.pythonapi.PyEval_SetProfile(None, None)
         library.ls_capture_record(None, None)
         STATE["observer"].stop()
         STATE["observer"].unregister_callback()

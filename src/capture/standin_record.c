@@ -17,12 +17,15 @@
  *   r STREAM and w STREAM EVENT    an event is recorded, the EVENTth of all; a stream waits for it
  *   h STREAM, e EVENT, a           the host waits: for a stream, for an event, for all
  *   + BLOCK BYTES and - BLOCK      PyTorch's allocator hands out a block, and takes it back
+ *   y CALLS                        of functions of Python, since the line before that says so
  *   o ID PLACE CALLER NAME         an operator begins that none of PyTorch's own calls, where Python says
  *
  * PyTorch says by NVTX which operator runs: its ranges carry the numbers that its own record of operators
  * has. NVTX finds this library by $NVTX_INJECTION64_PATH. */
+#define _GNU_SOURCE
 #include "capture/standin.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +37,10 @@ static struct {
   FILE *out, *keys; /* what is done; of what is work its keys, in order */
   int n_events, n_streams, n_names;
   int64_t n_blocks;
+  int64_t n_calls;                     /* of functions of Python, since a line said how many */
+  bool is_apart;                       /* what runs is the capture's own */
+  void *(*generator_of) (void *frame); /* PyFrame_GetGenerator(); NULL: this Python has none */
+  void (*unref) (void *);
   int era; /* counts records: numbers of another one mean nothing */
   LsCapturePlace *place;
 } record;
@@ -68,11 +75,20 @@ stream_number (void *stream)
   return s->number;
 }
 
+static void
+say_calls (void)
+{
+  if (record.n_calls > 0)
+    fprintf (record.out, "y %lld\n", (long long) record.n_calls);
+  record.n_calls = 0;
+}
+
 void
 ls_record (char what, void *stream, const char *format, ...)
 {
   if (!record.out)
     return;
+  say_calls ();
   fprintf (record.out, "%c %llu %d", what, (unsigned long long) operator_now (), stream_number (stream));
   va_list arguments;
   va_start (arguments, format);
@@ -151,6 +167,7 @@ ls_record_host (void *stream, const LsEvent *event)
 {
   if (!record.out || (event && event->era != record.era))
     return;
+  say_calls ();
   if (event)
     fprintf (record.out, "e %d\n", event->number);
   else
@@ -218,7 +235,9 @@ push (const char *text)
     return 0;
   int n = operators.n < MOST_NESTED ? operators.n : MOST_NESTED - 1;
   bool is_asked = id && record.place && !(n > 0 && operators.is_aten[n - 1]);
+  int64_t n_calls = record.n_calls;
   int place = is_asked ? record.place () : -1;
+  record.n_calls = n_calls; /* what it calls is not the program's */
   operators.ids[n] = number;
   operators.is_aten[n] = strncmp (text, "aten::", strlen ("aten::")) == 0;
   operators.n++;
@@ -271,7 +290,7 @@ ls_capture_record (const char *path, LsCapturePlace *place)
     fclose (record.keys);
   record.era++;
   record.n_events = record.n_streams = record.n_names = 0;
-  record.n_blocks = 0;
+  record.n_blocks = record.n_calls = 0;
   free (live);
   live = NULL;
   n_live = max_live = 0;
@@ -280,8 +299,31 @@ ls_capture_record (const char *path, LsCapturePlace *place)
   record.keys = keys ? fopen (strcat (strcpy (keys, path), ".keys"), "w") : NULL;
   free (keys);
   record.place = place;
+  *(void **) &record.generator_of = dlsym (RTLD_DEFAULT, "PyFrame_GetGenerator");
+  *(void **) &record.unref = dlsym (RTLD_DEFAULT, "Py_DecRef");
   operators.n = 0;
   ls_leave ();
+}
+
+/* A Py_tracefunc: PyTrace_CALL is 0. A generator that goes on is one too, and left out from Python 3.11 on,
+ * which tells them apart. */
+int
+ls_capture_called (void *object, void *frame, int what, void *argument)
+{
+  (void) object, (void) argument;
+  if (what != 0 || record.is_apart)
+    return 0;
+  void *generator = record.generator_of ? record.generator_of (frame) : NULL;
+  record.n_calls += generator == NULL;
+  if (generator)
+    record.unref (generator);
+  return 0;
+}
+
+void
+ls_capture_apart (int is_apart)
+{
+  record.is_apart = is_apart != 0;
 }
 
 void

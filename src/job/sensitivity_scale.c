@@ -153,6 +153,7 @@ ls_scaled_init (LsScaled *x, const LsClusterSpec *spec, const LsHardware *hardwa
     scale_time (&x->host.cost[LS_HOST_VIEW], factor);
     scale_time (&x->host.cost[LS_HOST_BATCH], factor);
     scale_time (&x->host.cost[LS_HOST_PRODUCT], factor);
+    scale_time (&x->host.cost[LS_HOST_PYTHON], factor);
     break;
   case LS_N_SCALES:
     g_assert_not_reached ();

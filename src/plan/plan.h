@@ -167,6 +167,7 @@ typedef enum {
   LS_HOST_VIEW,    /* a call on a tensor that launches nothing */
   LS_HOST_BATCH,   /* a micro-batch fetched and handed out     */
   LS_HOST_PRODUCT, /* one of several products of experts        */
+  LS_HOST_PYTHON,  /* a call of a function of Python, of a program that was captured */
   LS_N_HOST_COSTS
 } LsHostCost;
 

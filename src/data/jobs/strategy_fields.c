@@ -659,6 +659,7 @@ const LsField ls_strategy_fields[] = {
   { HOST ("host_view", LS_HOST_VIEW) },
   { HOST ("host_batch", LS_HOST_BATCH), SET_ONLY },
   { HOST ("host_product", LS_HOST_PRODUCT), SET_ONLY },
+  { HOST ("host_python", LS_HOST_PYTHON), SET_ONLY },
   { .table = "strategy" },
 };
 

@@ -413,10 +413,11 @@ unknown_text (const CapturedReading *x)
 static char *
 source_of (const CapturedReading *x)
 {
-  uint64_t n = 0, unknown = 0;
+  uint64_t n = 0, unknown = 0, calls = 0;
   for (guint i = 0; i < x->roles->len; i++) {
     n += ((const CapturedRole *) x->roles->pdata[i])->n_launches;
     unknown += ((const CapturedRole *) x->roles->pdata[i])->n_unknown;
+    calls += ((const CapturedRole *) x->roles->pdata[i])->n_calls;
   }
   g_autofree char *names = unknown_text (x);
   g_autofree char *of_which = unknown == 0
@@ -425,8 +426,10 @@ source_of (const CapturedReading *x)
                          "%s of no known class, whose time is a guess, and counts as extrapolated",
                          unknown, names);
   return g_strdup_printf ("captured with %s, %u of %u ranks; %" G_GUINT64_FORMAT
-                          " launches, %s; memory is that of the capture",
-                          x->made_with, x->roles->len, x->world, n, of_which);
+                          " launches, %s; %" G_GUINT64_FORMAT
+                          " calls of Python%s; memory is that of the capture",
+                          x->made_with, x->roles->len, x->world, n, of_which, calls,
+                          calls > 0 ? " (host_python)" : " counted, whose time is left out");
 }
 
 /* What the rank of each role does, and what it holds. */

@@ -4,9 +4,10 @@
 
 #include "data/traces/captured_read.h"
 
-#define MAX_OPS  50000   /* of a segment: those of a trace are fewer than 60,000 */
-#define MOST_OPS 5000000 /* of a rank, as graphs may be launched often */
-#define LARGEST  1e15    /* number of a file that is taken as it stands: it fits into 64 bits */
+#define MAX_OPS      50000   /* of a segment: those of a trace are fewer than 60,000 */
+#define MOST_OPS     5000000 /* of a rank, as graphs may be launched often */
+#define MOST_REPEATS 1e6     /* of what costs the host: a second of calls */
+#define LARGEST      1e15    /* number of a file that is taken as it stands: it fits into 64 bits */
 
 bool
 captured_complain (CapturedReading *x, const char *file, const char *format, ...)
@@ -59,7 +60,7 @@ read_line (const cJSON *each, Line *ret)
   *ret = (Line) { what ? *what : '\0', each, -1, 0, -1 };
   if (what && strchr ("kpdgcfmv", *what))
     ret->row = (int64_t) number_at (each, 1);
-  return what && what[0] && !what[1] && strchr ("kpdgcfmv()rwhea+-bx", *what);
+  return what && what[0] && !what[1] && strchr ("kpdgcfmvy()rwhea+-bx", *what);
 }
 
 /* --- messages ------------------------------------------------------------------------------------------- */
@@ -199,17 +200,17 @@ note_batch (GArray *batch, CapturedRole *role, GArray *streams)
   return s != NULL;
 }
 
-/* That with most kernels is for computing; messages of a pipeline, and each other stream, have one of
- * those that are left. */
+/* That with most kernels is for computing; messages of a pipeline, and each other stream, have one of those
+ * that are left: one with messages the first, one with kernels and copies alone the last. */
 static void
 name_streams (const GArray *streams, CapturedRole *role)
 {
   static const LsStream others[]
-      = { LS_STREAM_GATHER, LS_STREAM_GATHER_IN,   LS_STREAM_DP,         LS_STREAM_TP,
-          LS_STREAM_CP,     LS_STREAM_EP,          LS_STREAM_REPLICA,    LS_STREAM_GLOBAL,
-          LS_STREAM_SHARED, LS_STREAM_COPY,        LS_STREAM_COPY_IN,    LS_STREAM_PP_FWD,
-          LS_STREAM_PP_BWD, LS_STREAM_PP_FWD_RECV, LS_STREAM_PP_BWD_RECV };
-  guint compute = 0, next = 0;
+      = { LS_STREAM_GATHER,      LS_STREAM_DP,     LS_STREAM_TP,      LS_STREAM_CP,     LS_STREAM_EP,
+          LS_STREAM_REPLICA,     LS_STREAM_GLOBAL, LS_STREAM_SHARED,  LS_STREAM_PP_FWD, LS_STREAM_PP_FWD_RECV,
+          LS_STREAM_PP_BWD_RECV, LS_STREAM_PP_BWD, LS_STREAM_COPY_IN, LS_STREAM_COPY,   LS_STREAM_GATHER_IN };
+  const guint n = G_N_ELEMENTS (others);
+  guint compute = 0;
   for (guint i = 0; i < streams->len; i++)
     compute = g_array_index (streams, Stream, i).n_work > g_array_index (streams, Stream, compute).n_work
         ? i
@@ -218,12 +219,14 @@ name_streams (const GArray *streams, CapturedRole *role)
   for (guint turn = 0; turn < 2; turn++)
     for (guint i = 0; i < streams->len; i++) {
       const Stream *s = &g_array_index (streams, Stream, i);
-      if (i == compute || (s->has_peers && s->group == role->pipe) == (turn > 0))
+      bool is_of_pipeline = s->has_peers && s->group == role->pipe;
+      if (i == compute || is_of_pipeline == (turn > 0))
         continue;
-      uint32_t stream
-          = s->has_peers && s->group == role->pipe ? LS_STREAM_PP_FWD : others[next % G_N_ELEMENTS (others)];
-      while ((taken >> stream & 1) && next < G_N_ELEMENTS (others))
-        stream = others[next++];
+      uint32_t stream = LS_STREAM_PP_FWD, at = 0;
+      while (at < n && (taken >> stream & 1 || (at == 0 && !is_of_pipeline))) {
+        stream = others[s->group >= 0 ? at : n - 1 - at];
+        at++;
+      }
       taken |= 1u << stream;
       role->streams[i] = (uint8_t) stream;
     }
@@ -244,7 +247,7 @@ captured_read_used (CapturedReading *x, const char *file, const cJSON *root, Cap
     Stream *s = ok && strchr ("kpdgcfrwh", l.what)
         ? stream_at (streams, number_at (each, strchr ("rwh", l.what) ? 1 : 2))
         : NULL;
-    ok = ok && (s || strchr ("mv()ea+-bx", l.what));
+    ok = ok && (s || strchr ("mvy()ea+-bx", l.what));
     if (ok && strchr ("kpd", l.what))
       s->n_work++;
     if (ok && l.what == 'm') {
@@ -454,6 +457,18 @@ add_op_on (Writing *w, LsOpKind kind, char *name, uint32_t number)
   return op;
 }
 
+/* The host does `n` times what costs it that. */
+static void
+write_delay (Writing *w, LsHostCost cost, double n)
+{
+  if (!(n >= 1) || w->is_in_graph)
+    return;
+  TraceOp *op = add_op (w, LS_OP_HOST_DELAY, NULL);
+  op->recorded = 0;
+  op->host = (int) cost;
+  op->repeat = (uint32_t) MIN (n, MOST_REPEATS);
+}
+
 /* Operators that began since the last launch, and launched nothing. */
 static void
 write_idle (Writing *w, int64_t row)
@@ -464,12 +479,7 @@ write_idle (Writing *w, int64_t row)
   uint32_t n = 0;
   for (; w->next_row <= row; w->next_row++)
     n += w->next_row != of && is_aten (w, w->next_row) && !is_aten (w, caller_of (w, w->next_row));
-  if (n == 0)
-    return;
-  TraceOp *op = add_op (w, LS_OP_HOST_DELAY, NULL);
-  op->recorded = 0;
-  op->host = LS_HOST_VIEW;
-  op->repeat = n;
+  write_delay (w, LS_HOST_VIEW, n);
 }
 
 static char *
@@ -784,7 +794,11 @@ write_line (Writing *w, const Line *l, const char *file)
   if (event < 0 || (strchr ("we", l->what) && event >= w->events->len))
     return captured_complain (w->x, file, "did: an event is waited for that is not recorded before");
   const Points *points = strchr ("we", l->what) ? &g_array_index (w->events, Points, (guint) event) : NULL;
-  if (l->what == '+') {
+  if (l->what == 'y') {
+    w->work = w->is_in_graph ? w->work : w->n_work; /* of what comes next */
+    write_delay (w, LS_HOST_PYTHON, number_at (l->line, 1));
+    w->role->n_calls += (uint64_t) MAX (number_at (l->line, 1), 0);
+  } else if (l->what == '+') {
     w->made += MAX (number_at (l->line, 2), 0);
   } else if (l->what == 'w') {
     add_wait (w, number_at (l->line, 1), points);

@@ -18,6 +18,7 @@ typedef struct {
   GPtrArray *groups; /* CapturedGroup, in the order in which the program made them */
   uint8_t *streams;  /* LsStream, of each stream of the record */
   uint32_t n_streams, n_launches, n_unknown;
+  uint64_t n_calls;        /* of functions of Python */
   uint64_t held[LS_N_MEM]; /* bytes, when its allocator had handed out most */
   int pipe;                /* of groups, that in which it sends to single ranks; -1: none */
   GArray *work;            /* int32_t, of each op: as LsTrace has it */

@@ -18,10 +18,9 @@
 /* --- names ---------------------------------------------------------------------- */
 
 static const LsEnumName host_costs[] = {
-  { "launch", LS_HOST_LAUNCH },   { "comm", LS_HOST_COMM },
-  { "free", LS_HOST_FREE },       { "sync", LS_HOST_SYNC },
-  { "view", LS_HOST_VIEW },       { "batch", LS_HOST_BATCH },
-  { "product", LS_HOST_PRODUCT }, { NULL },
+  { "launch", LS_HOST_LAUNCH },   { "comm", LS_HOST_COMM },     { "free", LS_HOST_FREE },
+  { "sync", LS_HOST_SYNC },       { "view", LS_HOST_VIEW },     { "batch", LS_HOST_BATCH },
+  { "product", LS_HOST_PRODUCT }, { "python", LS_HOST_PYTHON }, { NULL },
 };
 #define NAMED(name_, number_) [number_] = { name_, number_ }
 static const LsEnumName comm_slots[] = { LS_COMM_SLOTS (NAMED), { NULL } };

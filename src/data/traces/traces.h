@@ -174,8 +174,8 @@ gboolean ls_goal_write (const LsGoal *goal, const char *path, uint32_t *ret_n_ri
  * Worked example. A kernel, a record on its stream, a wait of NCCL's stream, an all-reduce there: the
  * all-reduce stands after the kernel, and nothing else does (tests/golden/captured.txt).
  *
- * Deviations. The host is busy with each launch and each operator that launches nothing for a time that is
- * the same for all (exec/replay/host.c), not with the program's own Python. Memory is not replayed: `capture
+ * Deviations. The host is busy with each launch, each operator that launches nothing, and each function of
+ * Python for a time that is the same for all (exec/replay/host.c). Memory is not replayed: `capture
  * --memory` says it. */
 
 #define LS_CAPTURED_MANIFEST "capture.json"

@@ -484,6 +484,7 @@ host_costs_are_as_documented (void)
   LS_CHECK_INT (costs.cost[LS_HOST_VIEW], ==, 2 * LS_US);
   LS_CHECK_INT (costs.cost[LS_HOST_BATCH], ==, 513 * LS_US);
   LS_CHECK_INT (costs.cost[LS_HOST_PRODUCT], ==, 33 * LS_US);
+  LS_CHECK_INT (costs.cost[LS_HOST_PYTHON], ==, 1 * LS_US);
 }
 
 /* Pins: what stands in a stream is begun, and what holds SMs is communication. */

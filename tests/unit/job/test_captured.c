@@ -362,6 +362,25 @@ pairs_are_of_their_operator (void)
   LS_CHECK (written && strstr (written, "\"flops\":2048000,"));
 }
 
+/* The host calls functions of Python before it launches: as often as a line says. */
+static void
+python_takes_the_host_its_time (void)
+{
+  g_auto (GStrv) parts = g_strsplit (bundle, "[\"k\",2,", 2);
+  g_autofree char *text = g_strconcat (parts[0], "[\"y\",391],[\"k\",2,", parts[1], NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "calls.json", diags);
+  g_autoptr (LsTrace) t = doc ? captured_bundle_parse (doc, diags) : NULL;
+  guint n = 0;
+  for (uint32_t s = 0; t && s < t->plan->n_segments; s++)
+    for (uint32_t i = 0; i < t->plan->segments[s].n_ops; i++) {
+      const LsOp *op = &t->plan->segments[s].ops[i];
+      n += op->host == LS_HOST_PYTHON ? op->repeat : 0;
+      LS_CHECK (op->host != LS_HOST_PYTHON || op->kind == LS_OP_HOST_DELAY);
+    }
+  LS_CHECK_INT (n, ==, 391);
+}
+
 static void
 damage_ends_in_a_trace_or_a_reason (void)
 {
@@ -418,4 +437,5 @@ LS_TEST_SUITE_WITH (load_bundle, free_bundle, LS_TEST (kernels_are_of_their_clas
                     LS_TEST (attention_reads_a_mask_where_it_is_given_one),
                     LS_TEST (attention_has_the_pairs_that_are_said), LS_TEST (what_is_wrong_is_said),
                     LS_TEST (exchanges_are_of_the_fullest), LS_TEST (pairs_are_of_their_operator),
-                    LS_TEST (ops_know_their_lines), LS_TEST (damage_ends_in_a_trace_or_a_reason))
+                    LS_TEST (ops_know_their_lines), LS_TEST (python_takes_the_host_its_time),
+                    LS_TEST (damage_ends_in_a_trace_or_a_reason))
