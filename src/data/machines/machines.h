@@ -118,9 +118,9 @@ extern const LsDataFile ls_nccl_tables_file; /* LsNcclTables */
 extern const LsField ls_nccl_tables_fields[];
 
 /* Of all files that are found by name, that of the compute capability with this major number, or where gcn
- * is not NULL the one that has it among its own; the caller clears it. False with diagnostics if a file cannot
- * be read, or with *reterr_why, newly allocated, if none has it: "expected 7x (v100) or 8x (a100-80g)", with
- * the usual GPUs. */
+ * is not NULL the one that has it among its own; the caller clears it. False with diagnostics if a file
+ * cannot be read, or with *reterr_why, newly allocated, if none has it: "expected 7x (v100) or 8x
+ * (a100-80g)", with the usual GPUs. */
 bool ls_nccl_tables_find (uint32_t compute_capability, const char *gcn, LsNcclTables *ret_tables,
                           char **reterr_why, LsDiagList *diags);
 

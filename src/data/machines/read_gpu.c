@@ -279,8 +279,8 @@ const LsDataFile ls_nccl_tables_file
 
 /* --- all of them ------------------------------------------------------------------ */
 
-/* Those of which a dump names the GPUs by a compute capability, or by a gcn. NULL with diagnostics if one cannot
- * be read. */
+/* Those of which a dump names the GPUs by a compute capability, or by a gcn. NULL with diagnostics if one
+ * cannot be read. */
 static GArray *
 load_all (bool have_gcn, LsDiagList *diags)
 {
