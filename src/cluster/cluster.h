@@ -276,6 +276,14 @@ typedef struct {
   uint64_t nvme_bytes;  /* of one drive                                      */
 } LsServerSpec;
 
+/* What a core receives by TCP where segments are offloaded, frames are large and the flow is steered to it:
+ * 42 Gbit/s, by which copies to the program are most of its time (Cai et al., Understanding Host Network
+ * Stack Overheads, SIGCOMM 2021, section 3.1). By default NCCL has one thread for what a GPU sends and
+ * receives by sockets (NCCL 2.30.7 src/transport/net_socket.cc), so that a NIC carries no more. All-reduces
+ * over NICs of 100 and 200 Gbit/s reached 3 to 5.2 GB/s of each (NVIDIA/nccl issues 450, 465, 588, 595; AReaL
+ * 639). */
+#define LS_SOCKET_RATE 5.25e9
+
 /* The NICs of a node, or of a host of a torus, for compute traffic. */
 typedef struct {
   uint32_t n;                /* per node                                          */

@@ -229,7 +229,7 @@ ls_job_note_schedule (LsJobResult *r)
 static void
 note_tcp (const LsClusterSpec *c, GPtrArray *notes)
 {
-  if (c->nics.socket_bytes_per_s > 0)
+  if (c->nics.socket_bytes_per_s == LS_SOCKET_RATE) /* none of the user's own */
     ls_note (
         notes,
         "sockets carry what crosses nodes: %.3g GB/s of each NIC at most, what a core of a CPU receives; "

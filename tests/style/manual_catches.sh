@@ -259,6 +259,7 @@ END
 page() {
   mkdir -p "$tree/tests" "$tree/bin"
   ln -s "$(realpath -- "$(dirname -- "$0")/..")/golden" "$tree/tests/golden"
+  ln -s "$(realpath -- "$(dirname -- "$0")/..")/capture" "$tree/tests/capture"
   # Says its arguments, refuses --wrong, writes what -o names, prints what --cat names.
   cat > "$tree/bin/lockstep" <<'END'
 #!/bin/sh

@@ -574,19 +574,11 @@ finish_p2p (const LsJsonDoc *doc, const cJSON *pcie, LsClusterSpec *s, LsDiagLis
   return ls_json_doc_unexpected (doc, p2p, diags, "true, false or \"switch\"");
 }
 
-/* What a core receives by TCP where segments are offloaded, frames are large and the flow is steered to it:
- * 42 Gbit/s, by which copies to the program are most of its time (Cai et al., Understanding Host Network
- * Stack Overheads, SIGCOMM 2021, section 3.1). By default NCCL has one thread for what a GPU sends and
- * receives by sockets (NCCL 2.30.7 src/transport/net_socket.cc), so that a NIC carries no more. All-reduces
- * over NICs of 100 and 200 Gbit/s reached 3 to 5.2 GB/s of each (NVIDIA/nccl issues 450, 465, 588, 595; AReaL
- * 639). */
-#define SOCKET_RATE 5.25e9
-
 static void
 bound_sockets (LsNicSpec *nics)
 {
   bool are_copied = nics->transport == LS_NIC_TCP && nics->is_staged;
-  double rate = nics->socket_bytes_per_s > 0 ? nics->socket_bytes_per_s : SOCKET_RATE;
+  double rate = nics->socket_bytes_per_s > 0 ? nics->socket_bytes_per_s : LS_SOCKET_RATE;
   nics->socket_bytes_per_s = are_copied && rate < ls_link_capacity (&nics->port) ? rate : 0;
   if (nics->socket_bytes_per_s > 0) /* NCCL's search sees the line */
     nics->port.efficiency = rate / nics->port.bandwidth_bytes_per_s;

@@ -11,10 +11,12 @@
  *           </pci>
  *           <pci busid= class="0x020700" ..> <nic> <net name= dev= speed= ../> </nic> </pci>
  *
- * RCCL writes version 2: its <gpu> says by gcn="942" or "gfx942" what it is, while sm counts compute units, and
- * has <xgmi> in the place of <nvlink>. What clouds ship as NCCL_TOPO_FILE has neither <gpu> nor <nic>, which NCCL
- * finds by itself: there devices of the classes 0x03 (GPUs) and 0x02 (NICs) are such, of the accelerator that is
- * named, and NVLinks and NICs are as in the cluster that its file names. Attributes that NCCL has and we do not need, and unknown elements, are passed over; what could matter is
+ * RCCL writes version 2: its <gpu> says by gcn="942" or "gfx942" what it is, while sm counts compute units,
+ * and has <xgmi> in the place of <nvlink>. What clouds ship as NCCL_TOPO_FILE has neither <gpu> nor <nic>,
+ * which NCCL finds by itself: there devices of the classes 0x03 (GPUs) and 0x02 (NICs) are such, of the
+ * accelerator that is named, and NVLinks and NICs are as in the cluster that its file names.
+ *
+ * Attributes that NCCL has and we do not need, and unknown elements, are passed over; what could matter is
  * kept by name.
  * The attribute x-gpu of <system> is ours: the accelerator's name in topologies/gpu. */
 

@@ -224,7 +224,7 @@ attention_of_h20_follows_from_the_h100 (void)
 /* Pins what a network without GPUDirect, or over TCP, does to collectives: on every shipped cluster of servers
  * with it none is faster than without PXN (which it has not), and small ones are slower; a large one over all
  * nodes moves no more than the links from switch to CPU carry of it; nothing changes inside a node; and what
- * crosses nodes over TCP is said to be a bound unless the user gives figures, an NCCL file or an efficiency. */
+ * crosses nodes over TCP is no faster, and is said to be bound by a core unless the user gives a rate. */
 
 static LsCollectiveRun *
 run_with (const char *cluster, const char *changes, const char *op, uint32_t n_gpus, const char *nccl)
@@ -259,12 +259,12 @@ check_rows (const char *cluster, const char *op, uint32_t n_gpus, bool is_same)
   const LsCollectiveTable *a = &past->table, *b = &through->table, *c = &tcp->table;
   for (guint i = 0; i < a->n_rows; i++) {
     bool ok = is_same ? b->rows[i].time == a->rows[i].time : b->rows[i].time >= a->rows[i].time + (i == 0);
-    ls_check_impl (ok && c->rows[i].time == b->rows[i].time, __FILE__, __LINE__,
-                   "%s of %u GPUs of %s, row %u", op, n_gpus, cluster, i);
+    ok = ok && (is_same ? c->rows[i].time == b->rows[i].time : c->rows[i].time >= b->rows[i].time);
+    ls_check_impl (ok, __FILE__, __LINE__, "%s of %u GPUs of %s, row %u", op, n_gpus, cluster, i);
   }
   guint n = past->notes->len; /* of what was not measured there */
   LS_CHECK_INT (through->notes->len, ==, n);
-  LS_CHECK_INT (tcp->notes->len, ==, n + !is_same);
+  LS_CHECK_INT (tcp->notes->len, <=, n + !is_same); /* a NIC may be slower than sockets */
 }
 
 static void
@@ -311,12 +311,10 @@ links_to_the_cpu_carry_all_of_it (void)
 static void
 figures_of_the_user_are_no_bound (void)
 {
-  g_autoptr (LsCollectiveRun) r
-      = run_with ("dgx-h100", ":node.nics.transport=tcp", "all-reduce", 16, "nccl-h100");
+  g_autoptr (LsCollectiveRun) r = run_with ("dgx-h100", ":node.nics.transport=tcp", "all-reduce", 16, NULL);
   g_autoptr (LsCollectiveRun) said = run_with (
-      "dgx-h100", ":node.nics.transport=tcp,node.nics.link.efficiency=0.4,fabric.link.efficiency=0.4",
-      "all-reduce", 16, NULL);
-  LS_CHECK (r && r->notes->len == 0);
+      "dgx-h100", ":node.nics.transport=tcp,node.nics.socket_rate=20GB/s", "all-reduce", 16, NULL);
+  LS_CHECK (r && r->notes->len == 1);
   LS_CHECK (said && said->notes->len == 0);
 }
 

@@ -263,7 +263,7 @@ draw_knob (GRand *rand, const OptionTable *table, LsStrategy *s)
   const LsField *f = draw_field (rand, table);
   guint n_names = 0;
   static const char *const fixed[]
-      = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", "placement", NULL };
+      = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", "placement", "nccl_env", NULL };
   if (f->file_only || f->set_only || f->of_program || g_strv_contains (fixed, f->key))
     return;
   while (f->names && f->names[n_names].name)

@@ -50,6 +50,7 @@ knobs_are_set_from_text (void)
   LS_CHECK (set (&spec, "published", "1e-9") && set (&spec, "published", "1e9:x")
             && spec.measured.step_s == 1e9);
   LS_CHECK (set (&spec, "published", "38s:log") && spec.measured.step_s == 38 && spec.measured.is_published);
+  ls_measured_clear (&spec.measured); /* a step has one of both */
   LS_CHECK (set (&spec, "measured", "1234ms,tflops=145,memory=61GiB,tokens_per_s=9400:my log: a, b")
             && !spec.measured.is_published);
   LS_CHECK (spec.measured.step_s == 1.234 && spec.measured.flops_per_gpu == 145e12

@@ -153,7 +153,6 @@ class JobOptions(TypedDict, total=False):
     cp_balance: Text  # ring, all-gather: each context-parallel rank has an early and a late part of a sequence [1]
     cp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of context-parallel exchanges [0: as many as NCCL has channels]
     expert_capacity: Text  # tokens that an expert takes at most, over the mean; 0: none are dropped [0]
-    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     expert_padding: Literal["none", "fullest", "capacity"] | Sequence[Literal["none", "fullest", "capacity"]] | None  # rows of zeros after the tokens of an expert, up to the fullest of its rank, or up to expert_capacity; these are sent, too [none]
     dispatcher: Literal["all-to-all", "deepep", "hybridep"] | Sequence[Literal["all-to-all", "deepep", "hybridep"]] | None  # what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a token once to a node and once to a GPU [all-to-all]
     grouped_gemm: Switch  # products of a rank's experts are one kernel, not one of each [0]
@@ -190,6 +189,7 @@ class JobOptions(TypedDict, total=False):
     max_live_params: Number  # stage 3: gathered elements before gathering ahead stops; 0: at once [1e9]
     max_reuse_distance: Number  # stage 3: parameters are kept if fewer elements are used before their next use; 0: none [1e9]
     collective_lists: Text  # stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank [0]
+    bucket_all_reduce: Text  # stages 1 and 2: buckets are all-reduced, twice the bytes (use_multi_rank_bucket_allreduce), not reduced and scattered [0]
     cuda_graphs: Literal["none", "layer", "step"] | Sequence[Literal["none", "layer", "step"]] | None  # what is launched as one CUDA graph: a layer each way, or the step up to the optimizer [none]
     host_launch: Text  # what issuing a kernel costs the host; 0us: nothing. Defaults are times the call_time of the cluster's CPUs [10us, or as a fit of the cluster has it]
     host_comm: Text  # the same for a collective or a group of sends and receives [20us]
@@ -197,7 +197,8 @@ class JobOptions(TypedDict, total=False):
     host_view: Text  # a call from Python that launches nothing [2us]
     host_batch: Text  # with batch_sync: fetching a micro-batch [513us]
     host_product: Text  # a product of experts [33us; 0us if host_launch is]
-    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    host_python: Text  # a call of a function of Python, which a captured step counts [1us]
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     fold: Literal["auto", "off", "check"] | Sequence[Literal["auto", "off", "check"]] | None  # simulate ranks that behave alike once; check: both ways, exit 1 if they differ [auto]
     coarsen: Literal["auto", "off", "check"] | Sequence[Literal["auto", "off", "check"]] | None  # run undisturbed segments as one op, and no further step where it is known to repeat [auto]
@@ -239,10 +240,12 @@ class RunOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def run(*, progress: Progress | None = None, **options: Unpack[RunOptions]) -> Result:
@@ -287,8 +290,10 @@ class SweepOptions(JobOptions, total=False):
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
 
 def sweep(*arguments: Text, progress: Progress | None = None, **options: Unpack[SweepOptions]) -> SweepResult:
     """The best of all legal configurations: enumerated, those that cannot fit or cannot win left out
@@ -306,6 +311,7 @@ class CollectiveOptions(TypedDict, total=False):
     slice: Text  # Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest
     gpus: Text  # GPUs used, the first ones: 8, or each of 8,16,24, or doublings 2..1024; default: all of the nodes
     nccl: File  # What NCCL reaches (lockstep calibrate --nccl writes such a file); default: as the cluster's GPU names
+    nccl_env: Text  # NCCL's environment: what of it changes cluster or choices is simulated, the rest is reported
     op: Text  # Which operation, such as all-reduce; a wrong one is answered with a list; with --compare: only its rows
     algorithm: Text  # By which algorithm, such as ring; a wrong one is answered with a list; default: as NCCL
     max_ctas: Number  # Thread blocks of NCCL's kernel at most (ncclConfig_t.maxCTAs); default: as many as it has channels
@@ -359,8 +365,10 @@ class KernelOptions(JobOptions, total=False):
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     strategy: File  # knobs from a file (lockstep list strategies)
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def kernel(*, progress: Progress | None = None, **options: Unpack[KernelOptions]) -> Result:
@@ -396,9 +404,11 @@ class CalibrateOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def calibrate(*arguments: Text, progress: Progress | None = None, **options: Unpack[CalibrateOptions]) -> Result:
@@ -420,8 +430,10 @@ class CompareOptions(JobOptions, total=False):
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def compare(*arguments: Text, progress: Progress | None = None, **options: Unpack[CompareOptions]) -> Result:
@@ -529,10 +541,12 @@ class WhatifOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def whatif(*, progress: Progress | None = None, **options: Unpack[WhatifOptions]) -> Result:
@@ -588,8 +602,10 @@ class TrainOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def train(*, progress: Progress | None = None, **options: Unpack[TrainOptions]) -> Result:
@@ -617,10 +633,12 @@ class MemoryOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]) -> Result:
@@ -628,10 +646,12 @@ def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]
     formulas of the papers. If it does not fit: which changes make it fit, simulated, the
     fastest first. The options that say which job are those of lockstep run."""
 
-class CaptureOptions(TypedDict, total=False):
+class CaptureOptions(JobOptions, total=False):
     command: Text  # What starts the training, after --: python, torchrun, accelerate, deepspeed, a shell script
     memory: Switch  # Say what it allocates, where, and whether it fits
     output: Text  # Write a trace of its last step into a new folder, which run --trace replays on any cluster
+    compare: Switch  # Its step next to the plan of the same job: what either does that the other does not, and why
+    trace: Text  # With --compare: a step that was captured before, in the place of COMMAND
     cluster: File  # On which its ranks run: its GPU, and how many a node has
     gpu: File  # The GPU alone, eight to a node; default h100
     world: Number  # Ranks in all; default: those that the command starts
@@ -640,20 +660,34 @@ class CaptureOptions(TypedDict, total=False):
     keep: Text  # Where a capture that is stopped leaves what it did: the same command goes on with that
     rank: Number  # The only one that is run, for all of them
     expert_load: Text  # What a router is assumed to choose, where its values are not known; default: each as likely
-    steps: Number  # Steps of its optimizer; it is ended when the next one begins; default 2
+    clock: Text  # Run it once more on the time that is predicted for --cluster: its own log, timers, tuners show that
+    steps: Number  # Steps of its optimizer; it is ended when the next one begins; default 2, with --clock 20
     range: Switch  # Run it twice more, as on GPUs of half and of double the speed, and say what is reserved there
     snapshot: Text  # Write PyTorch's own memory snapshot (.pickle), for pytorch.org/memory_viz
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
     junit: Text  # Write whether it fits as a test of continuous integration
     json: Switch  # Print JSON
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
+    from_: Text  # a launch script, configuration or log of another program; may be repeated
+    slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
+    dp: Number  # data-parallel degree [gpus / (tp pp cp)]
+    dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
+    strategy: File  # knobs from a file (lockstep list strategies)
+    attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
+    order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def capture(*arguments: Text, progress: Progress | None = None, **options: Unpack[CaptureOptions]) -> Result:
     """Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's
     would on the named GPU, for some steps; where ranks differ, as stages of a pipeline do,
     one of each role. Says what PyTorch's allocator held at its peak,
     and which lines of the program held it, what comes on top, and whether it fits; with -o
-    what a step does is written, as a trace that lockstep run --trace replays. The
-    program is not changed, and nothing but COMMAND is run. What it prints goes to stderr."""
+    what a step does is written, as a trace that lockstep run --trace replays; with --clock
+    the program's clocks say what the cluster would take. The program is not changed, and
+    nothing but COMMAND is run. What it prints goes to stderr. With --compare its step stands
+    next to the plan of the same job, which options of lockstep run say."""
 
 class ShareOptions(TypedDict, total=False):
     file: File  # The jobs, their nodes and starts
@@ -693,10 +727,12 @@ class PlaceOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def place(*, progress: Progress | None = None, **options: Unpack[PlaceOptions]) -> Result:
@@ -724,10 +760,12 @@ class TraceOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def trace(*arguments: Text, progress: Progress | None = None, **options: Unpack[TraceOptions]) -> Result:
