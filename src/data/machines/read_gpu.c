@@ -86,14 +86,23 @@ finish_gpu (const LsJsonDoc *doc, const cJSON *object, void *object_gpu, LsDiagL
   static const char *const keys[]
       = { "clock_spread", "persistent_gemms", "reserved", "blas_workspace", NULL };
   LsGpu *gpu = object_gpu;
-  gpu->left_out = ls_fields_left_out (ls_gpu_fields, keys, object, gpu);
   if (gpu->reserved_bytes >= gpu->hbm_bytes)
     return ls_json_doc_wrong (doc, ls_json_at (object, "reserved"), diags, "leaves nothing of \"hbm_size\"");
   bool ok = ls_known_check (doc, ls_json_at (object, "known.kernels"), &gpu->kernels_known, diags);
-  return ls_known_check (doc, ls_json_at (object, "known.collectives"), &gpu->collectives_known, diags) && ok;
+  ok = ls_known_check (doc, ls_json_at (object, "known.collectives"), &gpu->collectives_known, diags) && ok;
+  gpu->left_out = ok ? ls_fields_left_out (ls_gpu_fields, keys, object, gpu) : NULL;
+  return ok;
 }
 
-const LsDataFile ls_gpu_file = { "gpu", LS_DATA_GPUS, ls_gpu_fields, sizeof (LsGpu), .finish = finish_gpu };
+static void
+clear_gpu (void *object)
+{
+  ls_fields_clear (ls_gpu_fields, object);
+  g_free (((LsGpu *) object)->left_out);
+}
+
+const LsDataFile ls_gpu_file
+    = { "gpu", LS_DATA_GPUS, ls_gpu_fields, sizeof (LsGpu), .finish = finish_gpu, .clear = clear_gpu };
 
 bool
 ls_gpu_load (const char *name, LsGpu *ret_gpu, LsDiagList *diags)
