@@ -238,15 +238,17 @@ favour_deepspeed (GRand *rand, LsStrategy *s)
 
 /* --- jobs of every kind ---------------------------------------------------------------------------- */
 
-/* Of the program's table as often as of all. */
+/* Of the program's table as often as of all but those that no program has an option for. */
 static const LsField *
 draw_field (GRand *rand, const OptionTable *table)
 {
-  guint n_fields = 0;
-  while (ls_strategy_fields[n_fields].key)
-    n_fields++;
+  static const char *const without[] = { "nccl_env", "bucket_all_reduce", "host_python", NULL };
+  g_autoptr (GPtrArray) fields = g_ptr_array_new ();
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (!g_strv_contains (without, f->key))
+      g_ptr_array_add (fields, (gpointer) f);
   if (g_rand_boolean (rand))
-    return &ls_strategy_fields[g_rand_int_range (rand, 0, (gint32) n_fields)];
+    return fields->pdata[g_rand_int_range (rand, 0, (gint32) fields->len)];
   const OptionRow *row;
   do
     row = &table->rows[g_rand_int_range (rand, 0, (gint32) table->n)];
@@ -263,7 +265,7 @@ draw_knob (GRand *rand, const OptionTable *table, LsStrategy *s)
   const LsField *f = draw_field (rand, table);
   guint n_names = 0;
   static const char *const fixed[]
-      = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", "placement", "nccl_env", NULL };
+      = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", "placement", NULL };
   if (f->file_only || f->set_only || f->of_program || g_strv_contains (fixed, f->key))
     return;
   while (f->names && f->names[n_names].name)
