@@ -49,7 +49,7 @@ ROWS = {
         --heat-figure mfu | --heat-map m.gp; --pareto-chart p.gp; --scaling-chart s.gp | --gpus 2,4; --emit megatron | --for megatron; --timing; --report r.html
         --capture = SHIPPED --cluster dgx-h100 --tp 2 -- torchrun --nproc-per-node {tp} train.py; --format json; --json; --csv"""),
     "collective": (COLLECTIVE, """
-        --cluster eight; --nodes 1; --slice 4x1 = --cluster data/slices.json --op all-reduce --gpus 4; --gpus 2; --nccl volta; --op broadcast
+        --cluster eight; --nodes 1; --slice 4x1 = --cluster data/slices.json --op all-reduce --gpus 4; --gpus 2; --nccl volta; --nccl-env NCCL_PROTO=LL; --op broadcast
         --algorithm tree; --max-ctas 1; --protocol ll; --network step; --min 4KiB; --max 1KiB; --factor 2
         --messages = --cluster pair --op all-reduce --gpus 4 --min 1KiB; --compare data/collectives.csv = --cluster pair
         --trust B = --cluster pair --compare data/collectives.csv; --report r.html; --format json; --json; --csv; --plot p.gp"""),
@@ -77,7 +77,9 @@ ROWS = {
         --memory = SHIPPED -- python3 train.py; --cluster dgx-a100-80g = SHIPPED --memory -- python3 train.py; --gpu a100-40g = SHIPPED --memory -- python3 train.py
         --world 4 = SHIPPED --memory -- torchrun train.py; --rank 1 = SHIPPED --memory --world 4 -- torchrun train.py; --ranks 0,1 = SHIPPED --memory --world 4 -- torchrun train.py; --members 2 = SHIPPED --memory --world 4 -- torchrun train.py; --clock simulated = SHIPPED --cluster dgx-h100 -- python3 train.py; --steps 1 = SHIPPED --memory -- python3 train.py; --range = SHIPPED --memory -- python3 train.py
         --output job = SHIPPED --memory -- python3 train.py; --snapshot s.pickle = SHIPPED --memory -- python3 train.py; --report r.html = SHIPPED --memory -- python3 train.py
-        --junit j.xml = SHIPPED --memory -- python3 train.py; --json = SHIPPED --memory -- python3 train.py"""),
+        --junit j.xml = SHIPPED --memory -- python3 train.py; --json = SHIPPED --memory -- python3 train.py
+        --compare = SHIPPED --trace data/small-llama --cluster dgx-h100 --model data/models/small-llama.json --gpus 8
+        --trace data/small-llama = SHIPPED --compare --cluster dgx-h100 --model data/models/small-llama.json --gpus 8"""),
     "place": (JOB + " --placement cyclic", "--output o.json; --any-nodes ! --cluster pair:nodes=4,fabric.nodes_per_leaf=2,fabric.oversubscription=2 --placement 0,2; --report r.html; --format json; --json; --csv"),
     "train": (JOB + " --tokens 1000000000 --reliability lab", """
         --ignore-memory ! --model tiny:layers=900; --tokens 2000000000; --train-steps 100 = --model tiny --cluster pair --gpus 4 --global-batch 16; --loss 3 = --model tiny --cluster pair --gpus 4 --global-batch 16
