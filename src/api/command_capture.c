@@ -66,22 +66,15 @@ LS_ANSWER_FORM (versus_to_json, ls_versus_to_json (((const Versus *) data)->vers
 static LsJobResult *
 replay (const LsJobSpec *like, const char *folder, GError **error)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsJobSpec spec;
-  ls_job_spec_init (&spec);
-  spec.no_notes = true;
+  if (!ls_job_spec_init_replay (&spec, folder, like->cluster, error))
+    return NULL;
   spec.options = like->options;
   spec.network = like->network;
-  const char *const said[][2] = { { "trace", folder },
-                                  { "cluster", like->cluster },
-                                  { "gpu-calibration", like->gpu_calibration },
-                                  { "nccl", like->nccl } };
-  bool ok = true;
-  for (guint i = 0; ok && i < G_N_ELEMENTS (said); i++)
-    ok = !said[i][1] || ls_job_spec_set (&spec, said[i][0], said[i][1], diags);
-  LsJobResult *r = ok ? ls_job_spec_run (&spec, error) : NULL;
-  if (!ok)
-    ls_diag_list_to_error (diags, error);
+  spec.gpu_calibration = g_strdup (like->gpu_calibration);
+  spec.nccl = g_strdup (like->nccl);
+  spec.strategy.launch.nccl_env = g_strdup (like->strategy.launch.nccl_env);
+  LsJobResult *r = ls_job_spec_run (&spec, error);
   ls_job_spec_clear (&spec);
   return r;
 }

@@ -123,14 +123,11 @@ ls_captured_write_clock (const LsCaptured *c, const char *cluster, const char *f
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree char *step = g_build_filename (folder, "step", NULL);
-  if (!ls_captured_write_trace (c, step, error))
-    return FALSE;
   LsJobSpec spec;
-  ls_job_spec_init (&spec);
-  spec.no_notes = true;
-  bool ok
-      = ls_job_spec_set (&spec, "trace", step, diags) && ls_job_spec_set (&spec, "cluster", cluster, diags);
-  g_autoptr (LsTrace) t = ok ? ls_captured_trace_load (step, 0, diags) : NULL;
+  bool ok = false;
+  if (!ls_captured_write_trace (c, step, error) || !ls_job_spec_init_replay (&spec, step, cluster, error))
+    return FALSE;
+  g_autoptr (LsTrace) t = ls_captured_trace_load (step, 0, diags);
   g_autoptr (LsJobResult) r = t ? ls_job_spec_run (&spec, error) : NULL;
   if (!t)
     ls_diag_list_to_error (diags, error);
@@ -143,5 +140,5 @@ ls_captured_write_clock (const LsCaptured *c, const char *cluster, const char *f
     ok = write_tables (c, r, &options.host, t, folder, error);
   }
   ls_job_spec_clear (&spec);
-  return r && ok;
+  return ok;
 }

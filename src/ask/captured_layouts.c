@@ -71,16 +71,9 @@ replay (const LsCaptured *c, const char *cluster, GError **error)
   g_autofree char *folder = home ? g_build_filename (home, "step", NULL) : NULL;
   if (!home)
     return NAN;
-  if (ls_captured_write_trace (c, folder, error)) {
-    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsJobSpec spec;
-    ls_job_spec_init (&spec);
-    spec.no_notes = true;
-    bool ok = ls_job_spec_set (&spec, "trace", folder, diags)
-        && ls_job_spec_set (&spec, "cluster", cluster, diags);
-    g_autoptr (LsJobResult) r = ok ? ls_job_spec_run (&spec, error) : NULL;
-    if (!ok)
-      ls_diag_list_to_error (diags, error);
+  LsJobSpec spec;
+  if (ls_captured_write_trace (c, folder, error) && ls_job_spec_init_replay (&spec, folder, cluster, error)) {
+    g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, error);
     step = r ? r->report.step_time_s : NAN;
     ls_job_spec_clear (&spec);
   }

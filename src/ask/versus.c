@@ -26,6 +26,7 @@ static const char *const host_costs[LS_N_HOST_COSTS] = {
   [LS_HOST_VIEW] = "calls that launch nothing",
   [LS_HOST_BATCH] = "micro-batches that are fetched",
   [LS_HOST_PRODUCT] = "products of experts",
+  [LS_HOST_PYTHON] = "calls of Python",
 };
 
 /* --- which keys say otherwise ------------------------------------------------------------------------- */
@@ -528,7 +529,7 @@ ls_versus_free (LsVersus *v)
 }
 
 const char *
-ls_versus_phase (const LsVersusRow *row)
+ls_versus_phase (uint8_t phase)
 {
-  return phases[row->phase] ? phases[row->phase] : "";
+  return phases[phase] ? phases[phase] : "";
 }

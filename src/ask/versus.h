@@ -87,7 +87,7 @@ LsVersus *ls_versus_new (const LsJobResult *captured, const LsJobResult *planned
 void ls_versus_free (LsVersus *v); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsVersus, ls_versus_free)
 
-/* "forward"; "" of memory, which has none. */
-const char *ls_versus_phase (const LsVersusRow *row);
+/* Of an LsTag: "forward"; "" of that of memory, which has none. */
+const char *ls_versus_phase (uint8_t phase);
 
 #endif

@@ -102,6 +102,9 @@ extern const LsField ls_job_fields[];
 
 void ls_job_spec_init (LsJobSpec *spec); /* the defaults of the command line */
 void ls_job_spec_clear (LsJobSpec *spec);
+/* Of a trace on a cluster, whose notes nobody reads. FALSE: spec is cleared; LS_ERROR_INPUT,
+ * LS_ERROR_USAGE. */
+gboolean ls_job_spec_init_replay (LsJobSpec *spec, const char *trace, const char *cluster, GError **error);
 void ls_job_spec_copy (const LsJobSpec *spec,
                        LsJobSpec *ret_copy); /* deep; what ret_copy held is overwritten */
 

@@ -83,6 +83,18 @@ ls_job_spec_clear (LsJobSpec *spec)
   ls_job_spec_init (spec);
 }
 
+gboolean
+ls_job_spec_init_replay (LsJobSpec *spec, const char *trace, const char *cluster, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  ls_job_spec_init (spec);
+  spec->no_notes = true;
+  if (ls_job_spec_set (spec, "trace", trace, diags) && ls_job_spec_set (spec, "cluster", cluster, diags))
+    return TRUE;
+  ls_job_spec_clear (spec);
+  return ls_diag_list_to_error (diags, error);
+}
+
 void
 ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
 {
@@ -427,6 +439,7 @@ bool
 ls_knob_goes_with_trace (const LsField *knob)
 {
   return strcmp (knob->key, "dp") == 0 || strcmp (knob->key, "placement") == 0
+      || g_strcmp0 (knob->topic, "measured") == 0 /* of the machine */
       || (g_strcmp0 (knob->topic, "host") == 0 && knob->kind == LS_FIELD_TIME);
 }
 

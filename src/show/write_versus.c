@@ -7,12 +7,6 @@
 
 #define MOST_DIFFERENCES 16 /* of a text */
 
-static const char *
-phase_name (uint8_t phase)
-{
-  return ls_versus_phase (&(LsVersusRow) { .phase = phase });
-}
-
 /* The whole of a section, in what it is counted by. */
 static char *
 total_of (const LsVersusSum *sum, guint side)
