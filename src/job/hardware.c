@@ -98,6 +98,7 @@ ls_hardware_free (LsHardware *h)
   ls_cluster_spec_clear (&h->spec);
   ls_calibration_clear (&h->calibration);
   ls_nccl_clear (&h->nccl);
+  g_clear_pointer (&h->environment, g_ptr_array_unref);
   g_free (h);
 }
 
@@ -244,6 +245,26 @@ take_files (LsClusterSpec *spec, const LsMeasuredFiles *files, LsDiagList *diags
   return true;
 }
 
+/* With what variables of NCCL's environment change of it, where there is NCCL. */
+static bool
+load_cluster (LsHardware *h, const char *name, LsNcclEnv *env, LsDiagList *diags)
+{
+  if (!ls_cluster_load (name, &h->spec, diags))
+    return false;
+  const LsInteriorTraits *traits = ls_cluster_traits (&h->spec);
+  h->environment = g_steal_pointer (&env->lines);
+  if (h->environment && !traits->has_nccl) {
+    g_ptr_array_set_size (h->environment, 0);
+    g_ptr_array_add (h->environment,
+                     g_strdup_printf ("NCCL's environment changes nothing: a %s has no NCCL", traits->name));
+  }
+  if (!env->cluster || !traits->has_nccl)
+    return true;
+  g_autofree char *changed = ls_override_add (name, env->cluster);
+  ls_cluster_spec_clear (&h->spec);
+  return ls_cluster_load (changed, &h->spec, diags);
+}
+
 LsHardware *
 ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags)
 {
@@ -251,12 +272,7 @@ ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, L
   g_auto (LsNcclEnv) env = { 0 };
   if (files->nccl_env && !ls_nccl_env_read (files->nccl_env, &env, diags))
     return NULL;
-  bool has_cluster = ls_cluster_load (name_or_path, &h->spec, diags);
-  if (has_cluster && env.cluster && ls_cluster_traits (&h->spec)->has_nccl) {
-    g_autofree char *changed = ls_override_add (name_or_path, env.cluster);
-    ls_cluster_spec_clear (&h->spec);
-    has_cluster = ls_cluster_load (changed, &h->spec, diags);
-  }
+  bool has_cluster = load_cluster (h, name_or_path, &env, diags);
   if (has_cluster && files->nccl && ls_cluster_traits (&h->spec)->has_nccl)
     h->own_generation = find_own_generation (&h->spec.gpu);
   if (has_cluster)

@@ -22,7 +22,8 @@ typedef struct {
                                  place; NULL: that of nccl. Interned */
   const char *calibration_of; /* the GPUs whose own the calibration is that was asked for, "h100, h800", where
                                  its GPU is none of them; NULL: nobody's, or its GPU's. Interned */
-  uint64_t max_memory_bytes;  /* of what is built for a job: its cluster, and its plan with what a run
+  GPtrArray *environment;    /* char *: what each variable of NCCL's environment does; NULL: none was given */
+  uint64_t max_memory_bytes; /* of what is built for a job: its cluster, and its plan with what a run
                                 keeps of it; 0: any. Not in the file, set by who asks */
 } LsHardware;
 

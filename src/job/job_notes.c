@@ -9,7 +9,6 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/imported.h"
 #include "data/jobs/job_files.h"
-#include "data/machines/nccl_env.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
 #include "data/traces/traces.h"
@@ -534,15 +533,10 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 }
 
 void
-ls_note_nccl (const char *nccl, const char *env, const LsHardware *h, GPtrArray *notes)
+ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
 {
-  g_auto (LsNcclEnv) read = { 0 };
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (env && !ls_cluster_traits (&h->spec)->has_nccl)
-    ls_note (notes, "%s changes nothing: a %s has no NCCL", env, ls_cluster_traits (&h->spec)->name);
-  else if (env && ls_nccl_env_read (env, &read, diags))
-    for (guint i = 0; i < read.lines->len; i++)
-      ls_note (notes, "%s", (char *) read.lines->pdata[i]);
+  for (guint i = 0; h->environment && i < h->environment->len; i++)
+    ls_note (notes, "%s", (char *) h->environment->pdata[i]);
   if (nccl && ls_hardware_has_other_nccl (h))
     ls_note (notes, "--nccl %s is of %s; %s is of %s, on which it was not measured", nccl,
              h->nccl.tables.name, h->spec.gpu.name, h->own_generation);

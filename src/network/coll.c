@@ -221,8 +221,9 @@ static bool
 is_automatic (const LsCollAlgorithm *a, const LsCollCall *call)
 {
   const uint8_t without = call->nccl->no_algorithms[call->kind];
-  if (!applies (a, call, a->automatic) || !without)
-    return applies (a, call, a->automatic);
+  const bool does_apply = applies (a, call, a->automatic);
+  if (!does_apply || !without)
+    return does_apply;
   bool is_left_out = false, is_any_left = false;
   for (LsTuneAlgorithm t = 0; t < LS_N_TUNE_ALGORITHMS; t++) {
     const LsCollAlgorithm *other = find_algorithm (ls_tune_algorithm_names[t]);

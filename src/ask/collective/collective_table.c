@@ -866,7 +866,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
       ls_append_known (known, "collectives across nodes", &hardware->spec.network.known);
   }
   ls_note_known (known, run->notes);
-  ls_note_nccl (spec->nccl, spec->nccl_env, hardware, run->notes);
+  ls_note_nccl (spec->nccl, hardware, run->notes);
   if (kind == LS_COLL_BARRIER && (spec->min_bytes | spec->max_bytes | spec->factor | spec->max_ctas))
     ls_note (run->notes,
              "a barrier moves nothing: --min, --max, --factor and --max-ctas have no effect here");

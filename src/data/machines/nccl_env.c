@@ -82,7 +82,7 @@ find_row (const Rows *rows, const char *name, const char *value, bool *ret_is_kn
   return NULL;
 }
 
-/* "max_ctas={}" of 8 as "max_ctas=8", behind those in *all. Returns what is added, newly allocated. */
+/* "max_ctas={}" of 8 as "max_ctas=8", after those in *all. Returns what is added, newly allocated. */
 static char *
 add_changes (char **all, const char *changes, const char *value)
 {

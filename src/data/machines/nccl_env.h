@@ -18,8 +18,8 @@ typedef struct {
 } LsNcclEnv;
 
 /* text: "NCCL_ALGO=Ring NCCL_NET=Socket", by blanks; a variable that is given twice has its last value, as in
- * a shell. False: diagnostics (LS_ERROR_USAGE: what is no variable=value, or has no row). The caller clears
- * *ret_env. */
+ * a shell. False: diagnostics (LS_ERROR_USAGE: a word that is not VARIABLE=VALUE, or has no row). The caller
+ * clears *ret_env. */
 bool ls_nccl_env_read (const char *text, LsNcclEnv *ret_env, LsDiagList *diags);
 void ls_nccl_env_clear (LsNcclEnv *env);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsNcclEnv, ls_nccl_env_clear)

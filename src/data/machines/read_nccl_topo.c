@@ -733,10 +733,11 @@ check_gpus (Making *m)
   }
   if (m->spec->links_like)
     return true;
-  g_autofree char *why = NULL;
+  g_autofree char *why = NULL,
+                  *is
+      = first->gcn ? g_strconcat ("gcn ", first->gcn, NULL) : g_strdup_printf ("sm %u", first->sm);
   bool ok = ls_nccl_tables_find (first->sm / 10, first->gcn, &m->tables, &why, m->diags);
-  return ok || (why && first->gcn && complain (m, first->line, NULL, "gcn %s: %s", first->gcn, why))
-      || (why && !first->gcn && complain (m, first->line, NULL, "sm %u: %s", first->sm, why));
+  return ok || (why && complain (m, first->line, NULL, "%s: %s", is, why));
 }
 
 static bool

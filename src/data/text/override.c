@@ -154,8 +154,7 @@ apply_one (LsJsonDoc *doc, const char *path, const char *value, LsDiagList *diag
     return ls_json_doc_replace (doc, node, changed, diags);
   }
   g_autofree char *text = value_text (value);
-  const bool is_gone = strcmp (text, "null") == 0;
-  if (is_gone)
+  if (strcmp (text, "null") == 0)
     return keys[depth] ? doc : ls_json_doc_remove (doc, node, diags);
   if (!keys[depth])
     return ls_json_doc_replace (doc, node, text, diags);

@@ -6,7 +6,7 @@
  * stands for the file with these keys set. A key is the way to it, with dots; in an array a number. What is
  * missing on the way is added. A value is JSON (a number, true, [1,2], {"a":1}, "text") or else a string
  * without its quotes; commas inside brackets and quotes do not end it. null takes a key away. A key that is
- * changed twice is an error. A key may go on behind the name of another file (gpu, calibration, nccl):
+ * changed twice is an error. A key may go on after the name of another file (gpu, calibration, nccl):
  * dgx-h100:gpu.reserved=2GiB is dgx-h100:gpu="h100:reserved=2GiB". The result is checked like any file of its
  * kind. */
 #ifndef LS_DATA_TEXT_OVERRIDE_H

@@ -21,7 +21,7 @@
  * cuBLAS take: of the first four 0.8, 1.4, 1.6 and 0.9 times what launches, views and messages of the
  * step cost by the figures above, which stay. There a linear layer of 2048 took 9.8 us of the core,
  * without the driver and cuBLAS; a Xeon Platinum 8480C takes 13.5 with them (NVIDIA/TransformerEngine
- * issue 2053): the two are taken to be as fast.
+ * issue 2053): the two are assumed to be as fast.
  *
  * A micro-batch that Megatron-LM fetches, broadcasts over tp and makes masks and positions for (get_batch (),
  * until late 2023): 525.0 ms for 1024 of them, the mean "batch-generator" of steps 2 to 10 in a training log

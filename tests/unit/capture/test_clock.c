@@ -328,7 +328,7 @@ static const struct {
   { "loop", in_a_loop, 0 },
 };
 
-/* The machine waits as long as was asked for, not the 100 s that its clock is behind, and not for nothing. */
+/* The machine waits as long as was asked for, not the 100 s that its clock lags, and not for nothing. */
 static void
 waits_end (void)
 {
