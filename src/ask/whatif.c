@@ -208,22 +208,25 @@ propose_parts (Proposals *p, uint32_t parts)
   ls_change_set (change, "recompute-parts", "%s", text);
 }
 
-/* What the program it is for can run again, else what frees most for its time. The inside of attention, which
- * is proposed without its name, frees nothing where it is flash attention. Parts are of layers without
+/* What its program can run again, else what frees most for its time. The inside of attention, which is
+ * proposed without its name, frees nothing where it is flash attention. Parts are of layers without
  * adapters. */
 static void
 propose_cheap_parts (Proposals *p)
 {
-  const GArray *range
-      = p->spec->program ? p->spec->program->ranges.values[ls_space_axis ("recompute_parts")] : NULL;
-  uint32_t core = p->s->use.attention == LS_ATTENTION_FLASH ? 0 : LS_RECOMPUTE_CORE;
+  const LsSoftwareSpec *software = p->spec->program ? p->spec->program
+      : p->spec->software                           ? p->spec->software
+                                                    : ls_softwares_textbook ();
+  const GArray *range = software ? software->ranges.values[ls_space_axis ("recompute_parts")] : NULL;
+  uint32_t core = p->s->use.attention == LS_ATTENTION_FLASH ? 0 : LS_RECOMPUTE_CORE,
+           usual = core | LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
   if (p->s->lora.rank > 0)
     return;
-  if (!range)
-    propose_parts (p, core | LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION);
-  for (guint i = 0; range && i < range->len; i++)
-    if (g_array_index (range, LsStrategy, i).memory.recompute_parts != LS_RECOMPUTE_CORE)
-      propose_parts (p, g_array_index (range, LsStrategy, i).memory.recompute_parts);
+  for (guint i = 0; i < (range ? range->len : 1); i++) {
+    uint32_t parts = range ? g_array_index (range, LsStrategy, i).memory.recompute_parts : 0;
+    if (parts != LS_RECOMPUTE_CORE)
+      propose_parts (p, parts == 0 ? usual : parts);
+  }
 }
 
 static void

@@ -37,9 +37,10 @@ attention_share (const LsModel *m, uint32_t seq)
   return 1 - seq * ls_model_flops (m, m->vocab, 1, 1, true) / ls_model_flops (m, m->vocab, seq, 1, true);
 }
 
-/* Rules that two ranks break which share a sequence of the model, or compute one each. */
+/* Rules that two ranks break which share a sequence of the model, or compute one each, and run these parts of
+ * its layers again; parts: in the words of the option; NULL: none. */
 static guint
-n_broken (const LsModel *m, uint32_t cp)
+n_broken (const LsModel *m, uint32_t cp, const char *parts)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new_counting ();
   LsStrategy s;
@@ -48,6 +49,11 @@ n_broken (const LsModel *m, uint32_t cp)
   s.cp = cp;
   s.seq = LS_SPACE_LONG_SEQUENCE;
   s.use.attention = LS_ATTENTION_FLASH;
+  if (parts) {
+    s.recompute = LS_RECOMPUTE_SELECTIVE;
+    bool ok = ls_field_value_set (ls_field_find (ls_strategy_fields, "recompute_parts"), &s, parts);
+    g_assert (ok); /* it was read before */
+  }
   ls_strategy_resolve (&s, m, 2, 2, diags);
   ls_strategy_clear (&s);
   return ls_diag_list_n (diags);
@@ -56,7 +62,7 @@ n_broken (const LsModel *m, uint32_t cp)
 bool
 ls_space_may_cut_sequences (const LsModel *m)
 {
-  return n_broken (m, 2) <= n_broken (m, 1);
+  return n_broken (m, 2, NULL) <= n_broken (m, 1, NULL);
 }
 
 /* The largest degree that is tried without being asked for. */
@@ -143,6 +149,7 @@ ls_space_init (LsSpace *space)
   }
   space->layers_axis = ls_space_axis ("layers_per_chunk");
   space->order_axis = ls_space_axis ("rank_order");
+  space->parts_axis = ls_space_axis ("recompute_parts");
   space->placement_axis = ls_space_axis ("placement");
 }
 
@@ -303,6 +310,23 @@ ls_space_add_range (LsSpace *space, const LsRanges *ranges, LsSpaceAxis axis)
     set_range (space, axis, ranges->values[axis]);
 }
 
+/* Parts that the layers of the model do not have are not tried, unless somebody asks for them. */
+static void
+drop_parts (LsSpace *space, const LsModel *m)
+{
+  LsSpaceAxis axis = space->parts_axis;
+  guint n_without = n_broken (m, 1, NULL), n = space->is_given[axis] ? 0 : space->texts[axis]->len;
+  if (n == 0)
+    return;
+  g_auto (GStrv) texts = g_new0 (char *, n + 1);
+  for (guint i = 0; i < n; i++)
+    texts[i] = g_strdup (space->texts[axis]->pdata[i]);
+  ls_space_unset (space, axis);
+  for (guint i = 0; i < n; i++)
+    if (n_broken (m, 1, texts[i]) <= n_without)
+      add_text (space, axis, texts[i]);
+}
+
 static void
 add_divisors (LsSpace *space, LsSpaceAxis axis, uint32_t n, uint32_t most)
 {
@@ -431,6 +455,7 @@ ls_space_fill (LsSpace *space, const LsModel *m, const LsStrategy *base, uint32_
                     space->values[LS_SPACE_GPUS]->len == 0 ? "gpus" : "global-batch");
   space->size = 1;
   space->n_varied = 0;
+  drop_parts (space, m);
   for (guint a = 0; a < ls_space_n_axes (); a++) {
     if (a < LS_N_SPACE_AXES && space->values[a]->len == 0)
       fill_axis (space, (LsSpaceAxis) a, m, base, gpus_per_node, runs_xla);
@@ -575,6 +600,8 @@ ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *
     return false;
   if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)
     return false;
+  if (p->at[space->parts_axis] > 0 && ls_space_value (space, p, LS_SPACE_RECOMPUTE) != LS_RECOMPUTE_SELECTIVE)
+    return false;
   if (is_alone && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
     return false;
   bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
@@ -594,9 +621,11 @@ ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
 }
 
 void
-ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
+ls_space_choose_parts (const LsSpace *space, const LsPoint *p, const LsStrategy *base, LsStrategy *s)
 {
-  if (base->memory.recompute_parts == 0 && ls_strategy_recompute_frees_nothing (s))
+  const char *parts = ls_space_text (space, space->parts_axis, p->at[space->parts_axis]);
+  bool is_open = parts ? strcmp (parts, "auto") == 0 : base->memory.recompute_parts == 0;
+  if (is_open && ls_strategy_recompute_frees_nothing (s))
     s->memory.recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
 }
 

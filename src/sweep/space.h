@@ -4,24 +4,26 @@
  * Every knob may be an axis (data/jobs/read_ranges.h). Those of which nothing is listed have the value of
  * the job.
  *
- * What has no effect is enumerated once: with tp 1 only the first value of sp and
- * tp_overlap, with dp * cp = 1 the first of zero and dp_kind, with pp 1 the first schedule
- * (there is none then), with pp above 1 FSDP2 as zero 3 (it is 2 then, unless
+ * What has no effect is enumerated once: with tp 1 only the first value of sp and tp_overlap, with other than
+ * selective recomputation the first of recompute_parts, with dp * cp = 1 the first of zero and dp_kind, with
+ * pp 1 the first schedule (there is none then), with pp above 1 FSDP2 as zero 3 (it is 2 then, unless
  * --reshard-after-forward says otherwise), where a schedule fixes the chunks of a rank, the first vpp,
- * selective recomputation of the core of an attention that keeps no scores (flash) as none, and
- * of a knob that has no effect in a configuration (p2p with pp 1) the first value.
+ * selective recomputation of the core of an attention that keeps no scores (flash) as none, and of a knob
+ * that has no effect in a configuration (p2p with pp 1) the first value.
  *
  * Default ranges: tp divides the GPUs of a node; pp divides the GPUs and is at most the number of layers + 2;
  * vpp 1, and wherever chunks come out even (strategy/shard.h), for a pp with which they never do powers of
  * two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides
  * the global batch, up to LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and
  * FSDP2 (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none, selective,
- * full; tp-overlap 0, 1; layers_per_chunk as the file of the job lists it, and "auto" (sweep.c). cp is 1 for
- * short sequences; of those of LS_SPACE_LONG_SEQUENCE tokens or more, and where attention is half of all
- * FLOPs, it divides the GPUs and leaves LS_SPACE_TOKENS_OF_RANK tokens or more to a rank. With fewer the keys
- * and values that a ring sends on take longer than the attention that hides them: n tokens of a rank send
- * 4 n k bytes over B bytes/s beside 4 n^2 h / 2 FLOPs at F, k and h the widths of keys and of heads, so
- * n >= 2 k F / (h B), with k = h / 4, 600 TFLOP/s and 50 GB/s some 6,000. Degrees and micro-batches ascend:
+ * full, selective of the parts that its program has a range of (the textbook: auto, and core, norm and mlp
+ * together) as far as the model has them; tp-overlap 0, 1; layers_per_chunk as the file of the job lists it,
+ * and "auto" (sweep.c). cp is 1 for short sequences; of those of LS_SPACE_LONG_SEQUENCE tokens or more, and
+ * where attention is half of all FLOPs, it divides the GPUs and leaves LS_SPACE_TOKENS_OF_RANK tokens or more
+ * to a rank. With fewer the keys and values that a ring sends on take longer than the attention that hides
+ * them: n tokens of a rank send 4 n k bytes over B bytes/s during 4 n^2 h / 2 FLOPs at F, k and h the widths
+ * of keys and of heads, so n >= 2 k F / (h B), with k = h / 4, 600 TFLOP/s and 50 GB/s some 6,000. Degrees
+ * and micro-batches ascend:
  * configurations of one number of GPUs and global batch
  * come in the same order whatever else is asked for. A sweep for a program has its ranges in their place
  * (data/jobs/read_software.h). */
@@ -39,11 +41,11 @@
 typedef struct {
   GArray *values[LS_MAX_SPACE_AXES];   /* uint32_t, no value twice; of axes of texts: places in texts */
   GPtrArray *texts[LS_MAX_SPACE_AXES]; /* char *, owned; of SCHEDULE and the axes behind LS_N_SPACE_AXES */
-  LsSpaceAxis layers_axis, order_axis, placement_axis; /* of layers_per_chunk, rank_order, placement */
-  bool is_given[LS_MAX_SPACE_AXES];                    /* by who asks, not by the program or by itself */
-  bool has_usual_vpp; /* the axis has its default range                           */
-  uint64_t size;      /* product of the lengths, once filled                      */
-  uint32_t n_varied;  /* axes with several values, once filled                    */
+  LsSpaceAxis layers_axis, order_axis, parts_axis, placement_axis; /* of layers_per_chunk and so on */
+  bool is_given[LS_MAX_SPACE_AXES]; /* by who asks, not by the program or by itself */
+  bool has_usual_vpp;               /* the axis has its default range                           */
+  uint64_t size;                    /* product of the lengths, once filled                      */
+  uint32_t n_varied;                /* axes with several values, once filled                    */
   uint16_t varied[LS_MAX_SPACE_AXES];
 } LsSpace;
 
@@ -110,9 +112,9 @@ ls_space_is_alone (const LsSpace *space, const LsPoint *p)
 /* False: another configuration is the same, or the default range of vpp lacks it. */
 bool ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p);
 
-/* Of the resolved s: beside flash attention selective recomputation is of norms and activations, unless
- * base says of what. */
-void ls_space_choose_parts (const LsStrategy *base, LsStrategy *s);
+/* Of the resolved s, which is p: with flash attention selective recomputation is of norms and activations,
+ * unless the axis of the parts or base says of what. */
+void ls_space_choose_parts (const LsSpace *space, const LsPoint *p, const LsStrategy *base, LsStrategy *s);
 /* False: another configuration is the same, as can be seen of s, which is p resolved and balanced. Knobs that
  * have no effect apart. */
 bool ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s);

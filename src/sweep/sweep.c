@@ -194,16 +194,20 @@ load (LsSweepRun *x, GError **error)
 }
 
 /* Of axes that have no range by themselves the job's own value counts. Of a program that runs the job, the
- * ways to be data parallel alone: the other ranges are of --for. */
+ * ways to be data parallel and the parts that it runs again: the other ranges are of --for. */
 static void
 add_ranges (LsSweepSpec *spec)
 {
   const LsJobSpec *job = &spec->job;
+  const LsSoftwareSpec *software = job->software ? job->software : ls_softwares_textbook ();
+  LsSpaceAxis parts = ls_space_axis ("recompute_parts");
   for (guint a = 0; job->program && a < ls_space_n_axes (); a++)
     if (a < LS_N_SPACE_AXES || !job->said || !g_hash_table_contains (job->said, ls_space_axis_name (a)))
       ls_space_add_range (&spec->space, &job->program->ranges, a);
   if (!job->program && job->software)
     ls_space_add_range (&spec->space, &job->software->ranges, LS_SPACE_DP_KIND);
+  if (!job->program && software && job->strategy.lora.rank == 0 && !ls_job_says (job, "recompute_parts"))
+    ls_space_add_range (&spec->space, &software->ranges, parts);
 }
 
 /* Layers that a file lists are of its own stages: with others they lie as the program lays them. */

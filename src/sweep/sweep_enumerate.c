@@ -359,7 +359,7 @@ resolve (const LsSweepRun *x, const LsPoint *p, LsStrategy *s, LsDiagList *why)
     ls_software_settle (job->software, s);
   bool is_legal
       = ls_strategy_resolve (s, &x->model, ls_cluster_n_taken (cluster), ls_cluster_common (cluster), why);
-  ls_space_choose_parts (&job->strategy, s);
+  ls_space_choose_parts (&x->spec->space, p, &job->strategy, s);
   return is_legal && has_attention (x, base, s, why) && can_be_placed (s, cluster, why);
 }
 
@@ -533,15 +533,15 @@ look_at (Part *part, const LsPoint *p, uint64_t index)
     n->illegal++;
     return;
   }
-  bool is_legal = candidate_strategy (x, p, &s, NULL);
+  bool is_legal = candidate_is_allowed (x, p, &s);
   if (is_legal && surely_does_not_fit (part, p, &s, index)) {
     ls_strategy_clear (&s);
     return;
   }
   is_legal = is_legal
       && ls_layouts_balance (part->layouts, &s, candidate_cluster (x, p), candidate_variant (x, p));
-  is_legal = is_legal && can_be_emitted (x, &s, NULL); /* with these layers */
   bool has_other = is_legal && is_repeated (x, p, &s);
+  is_legal = is_legal && (has_other || can_be_emitted (x, &s, NULL)); /* last, as it takes longest */
   n->enumerated += !has_other;
   if (!is_legal || (!has_other && !is_within_budget (part, &s, index)))
     n->illegal++;

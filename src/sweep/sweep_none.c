@@ -33,6 +33,13 @@ is_etp (const LsField *f)
   return strcmp (f->key, "etp") == 0;
 }
 
+/* How many layers of a stage, or of a unit, run again. */
+static bool
+is_layers (const LsField *f)
+{
+  return strcmp (f->key, "recompute_layers") == 0;
+}
+
 /* Asked for, or no choice of whoever runs the job. */
 static bool
 is_settled (const LsSweepRun *x, LsSpaceAxis axis)
@@ -62,11 +69,27 @@ words_of (const LsSweepRun *x, LsSpaceAxis axis)
       g_ptr_array_add (words, g_strdup_printf ("%u", d));
   for (uint32_t d = 0; axis == LS_SPACE_ZERO && d <= 3; d++)
     g_ptr_array_add (words, g_strdup_printf ("%u", d));
+  for (uint32_t quarter = 1; is_layers (f) && quarter <= 3; quarter++)
+    g_ptr_array_add (words, g_strdup_printf ("%u", MAX (x->model.n_layers * quarter / 4, 1)));
   for (guint i = 0; f->kind == LS_FIELD_BOOL && axis >= LS_N_SPACE_AXES && i < 2; i++)
     g_ptr_array_add (words, g_strdup (i == 0 ? "false" : "true"));
   for (const LsEnumName *n = f->kind == LS_FIELD_ENUM ? f->names : NULL; n && n->name; n++)
     g_ptr_array_add (words, g_strdup (n->name));
   return words;
+}
+
+/* The first; where the axis says which layers are run again, and full recomputation was tried, the first with
+ * that: there it is a choice. */
+static LsPoint
+point_of (const Place *place, LsSpaceAxis axis)
+{
+  const LsSpace *space = &place->x->spec->space;
+  LsPoint p = place->p;
+  bool is_of_full = ls_is_one_of (ls_space_axis_name (axis), "recompute_method recompute_layers");
+  for (guint i = 0; is_of_full && i < ls_space_n (space, LS_SPACE_RECOMPUTE); i++)
+    if (g_array_index (space->values[LS_SPACE_RECOMPUTE], uint32_t, i) == LS_RECOMPUTE_FULL)
+      p.at[LS_SPACE_RECOMPUTE] = i;
+  return p;
 }
 
 /* Whether the first may have that word in the place of its own, and is another job then: not what "auto" or
@@ -76,16 +99,17 @@ is_another (const Place *place, LsSpaceAxis axis, const char *word)
 {
   const LsSweepRun *x = place->x;
   const LsField *f = ls_space_axis_field (axis);
+  const LsPoint p = point_of (place, axis);
   LsStrategy s;
-  candidate_start (x, &place->p, &s);
+  candidate_start (x, &p, &s);
   if (axis == LS_SPACE_SCHEDULE && s.pp == 1)
     g_clear_pointer (&s.schedule, g_free);
   else if (!ls_field_value_set (f, &s, word))
     g_assert_not_reached ();
   /* Its own: words of knobs without an axis are no variants of one another (sweep/layouts.h). */
   g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware, NULL);
-  bool ok = candidate_settle (x, &place->p, &s, NULL)
-      && ls_layouts_balance (layouts, &s, candidate_cluster (x, &place->p), 0)
+  bool ok = candidate_settle (x, &p, &s, NULL)
+      && ls_layouts_balance (layouts, &s, candidate_cluster (x, &p), 0)
       && ls_software_check (x->spec->job.program, &x->model, &s, NULL)
       && ls_hardware_check_formats (&x->hardware->spec, &s, NULL)
       && !ls_strategy_idle (&s, &x->model, f->key);

@@ -28,7 +28,7 @@ const LsField *
 ls_field_find (const LsField *fields, const char *name)
 {
   for (const LsField *f = fields; f->key; f++)
-    if (!f->file_only && same_name (f->key, name))
+    if (*f->key == *name && !f->file_only && same_name (f->key, name)) /* most differ in the first letter */
       return f;
   return NULL;
 }
@@ -37,7 +37,7 @@ static const LsField *
 find_key (const LsField *fields, const char *key)
 {
   for (const LsField *f = fields; f->key; f++)
-    if (strcmp (f->key, key) == 0)
+    if (*f->key == *key && strcmp (f->key, key) == 0)
       return f;
   return NULL;
 }

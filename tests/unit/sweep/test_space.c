@@ -197,7 +197,49 @@ chunks_that_never_come_out_even_have_a_range (void)
   ls_strategy_clear (&base);
 }
 
-LS_TEST_SUITE (LS_TEST (layers_are_separated_by_slashes),
+/* Of parts by themselves only those that layers of the model have; of parts that are asked for all. */
+static void
+parts_are_those_of_the_model (void)
+{
+  static const struct {
+    const char *model, *set, *parts;
+  } cases[] = {
+    { "gpt-1.7b", NULL, "core,norm,norm,mlp" },
+    { "mixtral-8x7b", NULL, "core,norm,norm,moe" },
+    { "deepseek-v3", NULL, "core,norm,norm,mlp,norm,moe,norm,mla-up" },
+    { "gpt-1.7b", "norm/moe", "norm,moe" },
+  };
+  static const char text[] = "{ \"schema\": \"lockstep.ranges/1\",\n"
+                             "  \"recompute_parts\": [\"core\", \"norm\", \"norm,mlp\", \"norm,moe\", "
+                             "\"norm,mla-up\"] }";
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "r.json", diags);
+    g_autoptr (GError) error = NULL;
+    LsModel model;
+    LsStrategy base;
+    LsSpace space;
+    LsRanges ranges;
+    if (!LS_CHECK (doc && ls_ranges_read (doc, &ranges, diags)
+                   && ls_model_load (cases[i].model, &model, NULL, diags)))
+      return;
+    ls_strategy_init (&base);
+    ls_space_init (&space);
+    set (&space, "gpus", "8");
+    set (&space, "global-batch", "8");
+    if (cases[i].set)
+      set (&space, "recompute-parts", cases[i].set);
+    ls_space_add_range (&space, &ranges, space.parts_axis);
+    LS_CHECK (ls_space_fill (&space, &model, &base, 8, false, &error));
+    check_axis (&space, "recompute-parts", cases[i].parts);
+    ls_space_clear (&space);
+    ls_ranges_clear (&ranges);
+    ls_strategy_clear (&base);
+    ls_model_clear (&model);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (layers_are_separated_by_slashes), LS_TEST (parts_are_those_of_the_model),
                LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do),
                LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees),
                LS_TEST (long_sequences_are_cut_over_ranks))
