@@ -319,7 +319,7 @@ static void
 check_written (const char *target, const OptionTable *table, Favour *favour, Complete *complete,
                TextOf *text_of)
 {
-  guint n = ls_test_cases (500, 3000), n_read = 0;
+  guint n = ls_test_cases (200, 3000), n_read = 0;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsSoftwareSpec software;
   if (!LS_CHECK (ls_software_load (target, &software, diags)))
