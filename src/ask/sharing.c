@@ -718,17 +718,17 @@ traffic_of (const SharedJobs *jobs, guint i, const LsShare *shared, LsArena *are
   return t;
 }
 
-/* A mean over less than a period has what of its bursts happens to be there. */
 static void
 note_periods (const SharedJobs *jobs, const LsSharing *s)
 {
   for (guint i = 0; i < s->n_traffic; i++) {
     const LsJobsTraffic *e = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
-    if (ls_time_to_s (e->period) > s->window_s)
-      ls_note (s->notes,
-               "%s: it comes every %.4g s, and steps were measured for %.4g s: "
-               "their means depend on what of it was there; --steps N takes more",
-               e->name, ls_time_to_s (e->period), s->window_s);
+    if (isnan (s->traffic[i].moved))
+      ls_note (
+          s->notes,
+          "%s: it comes every %.4g s, and steps were measured for %.4g s, without a whole period: "
+          "what it gets is unknown, and their means depend on what of it was there; --steps N takes more",
+          e->name, ls_time_to_s (e->period), s->window_s);
   }
 }
 

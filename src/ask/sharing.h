@@ -78,7 +78,7 @@ typedef struct {
   char *name, *from, *to;
   guint n_flows;
   double asked; /* bytes/s of all flows; INFINITY: as much as there is */
-  double moved; /* bytes/s in the window */
+  double moved; /* bytes/s over its whole periods in the window, at most asked; NaN: there is none */
 } LsSharingTraffic;
 
 /* The jobs begun later by so much, on top of their starts. */

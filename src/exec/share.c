@@ -232,6 +232,16 @@ steps_of (const XJob *job, uint32_t first, uint32_t last, double *resource_bytes
   return steps;
 }
 
+/* Over whole periods; what is left of those before the window is theirs. */
+static double
+rate_of_periods (const XTraffic *t)
+{
+  const double asked = (double) t->n_whole * (double) t->of->bytes;
+  return t->n_whole > 0
+      ? MIN (t->moved_at[1] - t->moved_at[0], asked) / ((double) t->n_whole * ls_time_to_s (t->of->period))
+      : NAN;
+}
+
 static void
 collect_traffic (const Run *x, LsShare *share)
 {
@@ -242,10 +252,11 @@ collect_traffic (const Run *x, LsShare *share)
   share->resource_rate = ls_arena_new_array (share->arena, double, share->n_resources);
   for (uint32_t i = 0; i < x->extras->n_traffic; i++) {
     const XTraffic *t = &x->extras->traffic[i];
-    share->traffic_rate[i] = (traffic_moved (x, i) - s->moved[i]) / ls_time_to_s (s->closed - s->opened);
+    const double in_window = (traffic_moved (x, i) - s->moved[i]) / ls_time_to_s (s->closed - s->opened);
+    share->traffic_rate[i] = t->of->period > 0 ? rate_of_periods (t) : in_window;
     for (uint32_t k = 0; k < t->phase->n_loads; k++)
       share->resource_rate[t->phase->loads[k].resource]
-          += share->traffic_rate[i] / t->n_flows * (double) t->phase->loads[k].coef / (double) LS_COEF_ONE;
+          += in_window / t->n_flows * (double) t->phase->loads[k].coef / (double) LS_COEF_ONE;
   }
 }
 
@@ -539,11 +550,22 @@ traffic_start (Run *x, XTraffic *t)
   ls_flow_add (x->net, f);
 }
 
+/* A period begins in the window: another one, if there was one before it, is over. */
+static void
+count_period (const Run *x, XTraffic *t)
+{
+  t->moved_at[t->is_counted] = traffic_moved (x, (uint32_t) (t - x->extras->traffic));
+  t->n_whole += t->is_counted;
+  t->is_counted = true;
+}
+
 static void
 begin_fired (LsEvent *event, void *context)
 {
   Run *x = context;
   XTraffic *t = (XTraffic *) event;
+  if (t->of->period > 0 && x->extras->share->is_open)
+    count_period (x, t);
   if (t->of->period > 0)
     ls_engine_at (&x->engine, &t->begin, event->at + t->of->period, LS_PHASE_COMPLETE);
   if (t->flow.is_active)

@@ -93,9 +93,11 @@ typedef struct {
 
 typedef struct {
   uint32_t n_jobs, n_resources;
-  LsShareSteps *jobs;    /* [n_jobs] */
-  double *traffic_rate;  /* [traffic] bytes/s that it moved while the window was open; NULL: none */
-  double *resource_rate; /* [n_resources] bytes/s of traffic on each; likewise                   */
+  LsShareSteps *jobs; /* [n_jobs] */
+  /* [traffic] bytes/s that it moved, at most those of its whole periods in the window: NaN without one; of
+   * traffic without a period while the window was open. NULL: none */
+  double *traffic_rate;
+  double *resource_rate; /* [n_resources] bytes/s of traffic on each while the window was open; likewise */
   bool is_periodic;
   LsTime window_start, window_end; /* ends of steps of the first job that is there */
   uint64_t digest;                 /* of all that was over in the last steps */

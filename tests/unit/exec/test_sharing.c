@@ -431,6 +431,37 @@ traffic_keeps_its_period_where_it_can (void)
   }
 }
 
+/* Windows of steps are no multiple of periods, and bursts wait for those before them: over whole periods it is
+ * as much as is asked for at most, and where there is none nobody knows. */
+static void
+traffic_gets_at_most_what_it_asks_for (void)
+{
+  guint n_known = 0, n_unknown = 0;
+  for (guint seed = 1; seed <= ls_test_cases (8, 200); seed++) {
+    g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+    Pair p = share_pair_new (sender_new (0, 2, g_rand_int_range (rand, 1, 40) * LS_MS),
+                             sender_new (1, 3, g_rand_int_range (rand, 1, 40) * LS_MS));
+    p.options.n_steps = (uint32_t) g_rand_int_range (rand, 3, 9);
+    const LsTraffic bursts = { .node_from = 1,
+                               .node_to = 3,
+                               .bytes = (uint64_t) g_rand_int_range (rand, 1000000, 2000000000),
+                               .period = g_rand_int_range (rand, 1, 200) * LS_MS,
+                               .start = g_rand_int_range (rand, 0, 60) * LS_MS };
+    p.traffic = &(LsShareTraffic) { &bursts, 1 };
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsShare) s = run_pair (&p, 0, LS_SHARE_ALL, &error);
+    LS_CHECK_NO_ERROR (error);
+    const double asked = (double) bursts.bytes / ls_time_to_s (bursts.period);
+    if (s && isnan (s->traffic_rate[0]))
+      n_unknown += LS_CHECK (2 * bursts.period > s->window_end - s->window_start);
+    else if (s)
+      n_known += ls_check_impl (s->traffic_rate[0] <= asked * (1 + 1e-12), __FILE__, __LINE__,
+                                "seed %u: %g of %g bytes/s", seed, s->traffic_rate[0], asked);
+    pair_free (&p);
+  }
+  LS_CHECK (n_known > 0 && n_unknown > 0);
+}
+
 static void
 check_refused (Pair *p, LsErrorCode code, const char *says)
 {
@@ -461,4 +492,5 @@ LS_TEST_SUITE (LS_TEST (pairs_share_nvlink), LS_TEST (pairs_share_a_nic),
                LS_TEST (without_a_period_all_steps_count),
                LS_TEST (a_short_job_starts_over_as_long_as_another_is_measured),
                LS_TEST (bytes_are_of_one_step_of_each_job), LS_TEST (traffic_takes_its_share),
-               LS_TEST (traffic_keeps_its_period_where_it_can), LS_TEST (what_cannot_be_shared_is_refused))
+               LS_TEST (traffic_keeps_its_period_where_it_can),
+               LS_TEST (traffic_gets_at_most_what_it_asks_for), LS_TEST (what_cannot_be_shared_is_refused))
