@@ -245,20 +245,36 @@ take_files (LsClusterSpec *spec, const LsMeasuredFiles *files, LsDiagList *diags
   return true;
 }
 
-/* With what variables of NCCL's environment change of it, where there is NCCL. */
+/* What variables of NCCL's environment come to on that cluster: what was typed wins. */
 static bool
-load_cluster (LsHardware *h, const char *name, LsNcclEnv *env, LsDiagList *diags)
+read_environment (LsHardware *h, const char *name, const LsMeasuredFiles *files, LsNcclEnv *env,
+                  LsDiagList *diags)
 {
-  if (!ls_cluster_load (name, &h->spec, diags))
-    return false;
   const LsInteriorTraits *traits = ls_cluster_traits (&h->spec);
+  g_autofree char *own = traits->has_nccl && !files->nccl ? ls_hardware_nccl_name (&h->spec.gpu) : NULL;
+  const char *nccl = files->nccl ? files->nccl : own, *changes = nccl ? ls_override_find (nccl) : NULL;
+  g_autofree char *typed
+      = g_strconcat (files->nccl_typed ? files->nccl_typed : "", changes ? changes : "", NULL);
+  if (!ls_nccl_env_read (files->nccl_env, ls_override_find (name), typed, env, diags))
+    return false;
   h->environment = g_steal_pointer (&env->lines);
-  if (h->environment && !traits->has_nccl) {
-    g_ptr_array_set_size (h->environment, 0);
-    g_ptr_array_add (h->environment,
-                     g_strdup_printf ("NCCL's environment changes nothing: a %s has no NCCL", traits->name));
-  }
-  if (!env->cluster || !traits->has_nccl)
+  if (traits->has_nccl)
+    return true;
+  g_clear_pointer (&env->cluster, g_free);
+  g_ptr_array_set_size (h->environment, 0);
+  g_ptr_array_add (h->environment,
+                   g_strdup_printf ("NCCL's environment changes nothing: a %s has no NCCL", traits->name));
+  return true;
+}
+
+static bool
+load_cluster (LsHardware *h, const char *name, const LsMeasuredFiles *files, LsNcclEnv *env,
+              LsDiagList *diags)
+{
+  if (!ls_cluster_load (name, &h->spec, diags)
+      || (files->nccl_env && !read_environment (h, name, files, env, diags)))
+    return false;
+  if (!env->cluster)
     return true;
   g_autofree char *changed = ls_override_add (name, env->cluster);
   ls_cluster_spec_clear (&h->spec);
@@ -270,9 +286,7 @@ ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, L
 {
   g_autoptr (LsHardware) h = g_new0 (LsHardware, 1);
   g_auto (LsNcclEnv) env = { 0 };
-  if (files->nccl_env && !ls_nccl_env_read (files->nccl_env, &env, diags))
-    return NULL;
-  bool has_cluster = load_cluster (h, name_or_path, &env, diags);
+  bool has_cluster = load_cluster (h, name_or_path, files, &env, diags);
   if (has_cluster && files->nccl && ls_cluster_traits (&h->spec)->has_nccl)
     h->own_generation = find_own_generation (&h->spec.gpu);
   if (has_cluster)
@@ -507,7 +521,7 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
       = s->mp.tp_max_ctas | s->mp.cp_max_ctas | s->mp.ep_max_ctas | s->mp.dp_max_ctas | s->mp.pp_max_ctas;
   if (max_ctas > 0 && !ls_cluster_traits (&h->spec)->has_nccl)
     return ls_fail (error, LS_ERROR_CONFLICT,
-                    "--set tp_max_ctas and its like: a %s has no NCCL, whose thread blocks these are",
+                    "--set *_max_ctas: a %s has no NCCL, whose thread blocks these are",
                     ls_cluster_traits (&h->spec)->name);
   return TRUE;
 }

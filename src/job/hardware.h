@@ -35,6 +35,7 @@ LsHardware *ls_hardware_load (const char *name_or_path, LsDiagList *diags);
 typedef struct {
   const char *calibration, *nccl; /* names or paths */
   const char *nccl_env;           /* variables of NCCL (data/machines/nccl_env.h) */
+  const char *nccl_typed;         /* "max_ctas=1,": changes of NCCL's file that options stand for; they win */
 } LsMeasuredFiles;
 LsHardware *ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, LsDiagList *diags);
 void ls_hardware_free (LsHardware *hardware); /* NULL allowed */

@@ -458,7 +458,7 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_cluster_doubts (c, r->notes);
     ls_job_note_nodes (spec, r);
     ls_job_note_program (spec, r);
-    ls_note_nccl (spec->nccl, r->hardware, r->notes);
+    ls_note_nccl (spec->nccl, r->hardware, &r->strategy, r->notes);
     ls_job_note_calibration (spec, r);
     ls_job_note_drawn_speeds (spec, r);
     if (r->guessed_share > 0) /* of a trace times may be recorded */

@@ -533,10 +533,14 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 }
 
 void
-ls_note_nccl (const char *nccl, const LsHardware *h, GPtrArray *notes)
+ls_note_nccl (const char *nccl, const LsHardware *h, const LsStrategy *s, GPtrArray *notes)
 {
   for (guint i = 0; h->environment && i < h->environment->len; i++)
     ls_note (notes, "%s", (char *) h->environment->pdata[i]);
+  if (s && h->nccl.max_ctas > 0
+      && (s->mp.tp_max_ctas | s->mp.cp_max_ctas | s->mp.ep_max_ctas | s->mp.dp_max_ctas | s->mp.pp_max_ctas))
+    ls_note (notes, "--set *_max_ctas hold for their calls, not max_ctas=%u of the file of --nccl",
+             h->nccl.max_ctas);
   if (nccl && ls_hardware_has_other_nccl (h))
     ls_note (notes, "--nccl %s is of %s; %s is of %s, on which it was not measured", nccl,
              h->nccl.tables.name, h->spec.gpu.name, h->own_generation);

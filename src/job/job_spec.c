@@ -26,7 +26,7 @@ ls_job_spec_init (LsJobSpec *spec)
 LsHardware *
 ls_job_hardware_load (const LsJobSpec *spec, LsDiagList *diags)
 {
-  const LsMeasuredFiles files = { spec->gpu_calibration, spec->nccl, spec->strategy.launch.nccl_env };
+  const LsMeasuredFiles files = { spec->gpu_calibration, spec->nccl, spec->strategy.launch.nccl_env, NULL };
   LsHardware *h = ls_hardware_load_with (spec->cluster, &files, diags);
   if (h && spec->segment > 0) {
     h->spec.segment = spec->segment;

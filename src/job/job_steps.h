@@ -120,9 +120,9 @@ void ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 /* How many of the tokens that are sent to experts a capacity drops, if any. s: resolved. */
 void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 
-/* Appends to notes that the NCCL file that was asked for (NULL: none) is of another generation of GPUs, and
- * what each variable of NCCL's environment does. */
-void ls_note_nccl (const char *nccl, const LsHardware *hardware, GPtrArray *notes);
+/* Appends to notes that the NCCL file that was asked for (NULL: none) is of another generation of GPUs, what
+ * each variable of NCCL's environment does, and which knobs of s (NULL: no job's) win over both. */
+void ls_note_nccl (const char *nccl, const LsHardware *hardware, const LsStrategy *s, GPtrArray *notes);
 /* That the program that was asked for, by its name or by its way to be data parallel, does not run on these
  * accelerators, or that one which was named cannot run such a job (job_notes.c). */
 void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);

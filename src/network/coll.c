@@ -74,8 +74,7 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
   g_assert (q->kind < LS_N_COLL_KINDS && q->n > 0);
   g_assert (!ls_coll_kind_has_root (q->kind) || q->root < q->n);
   const LsNccl *own = ls_nccl_among (nccl, ls_coll_kinds (c, q->gpus, q->n));
-  const bool is_less = q->max_ctas > 0 && (own->max_ctas == 0 || q->max_ctas < own->max_ctas);
-  const uint32_t max_ctas = is_less ? q->max_ctas : own->max_ctas;
+  const uint32_t max_ctas = q->max_ctas > 0 ? q->max_ctas : own->max_ctas;
   LsCollCall call = { .cluster = c,
                       .nccl = max_ctas > 0 ? ls_nccl_with_ctas (own, max_ctas, arena) : own,
                       .kind = q->kind,

@@ -138,7 +138,7 @@ assume (LsValidationRun *v, GError **error)
 static const LsNamedHardware *
 hardware_of (const LsValidationRun *v, const LsCase *c)
 {
-  const LsMeasuredFiles files = { v->job->gpu_calibration, v->job->nccl, c->strategy.launch.nccl_env };
+  const LsMeasuredFiles files = { v->job->gpu_calibration, v->job->nccl, c->strategy.launch.nccl_env, NULL };
   return ls_named_hardware (v->hardware, c->cluster, &files);
 }
 

@@ -99,6 +99,28 @@ ls_collective_spec_set (LsCollectiveSpec *spec, const char *key, const char *val
   return is_unsaid || ls_field_set_text (fields, spec, key, value, diags);
 }
 
+/* --- options that win over variables of NCCL's environment ------------------------------------- */
+
+enum { BY_ALGORITHM, BY_PROTOCOL, BY_CTAS, N_CHOICES };
+static const char *const choices[N_CHOICES] = { "--algorithm", "--protocol", "--max-ctas" };
+
+static bool
+is_typed (const LsCollectiveSpec *spec, int choice)
+{
+  const bool all[] = { spec->algorithm, spec->protocol != LS_PROTOCOL_AUTO, spec->max_ctas > 0 };
+  return all[choice];
+}
+
+/* What a cluster is loaded with. typed: owned, borrowed by what is returned. */
+static LsMeasuredFiles
+files_of (const LsCollectiveSpec *spec, char **ret_typed)
+{
+  *ret_typed = g_strconcat (is_typed (spec, BY_ALGORITHM) ? "algorithms=x," : "",
+                            is_typed (spec, BY_PROTOCOL) ? "protocols=x," : "",
+                            is_typed (spec, BY_CTAS) ? "max_ctas=1," : "", NULL);
+  return (LsMeasuredFiles) { NULL, spec->nccl, spec->nccl_env, *ret_typed };
+}
+
 /* --- one collective alone on a cluster: names as people write them, and the time of a call ------- */
 
 #define ALL "all"
@@ -366,7 +388,8 @@ typedef struct {
   const LsCollectiveSpec *spec;
   const LsCollectiveNetwork *network;
   GHashTable *machines; /* LsNamedHardware */
-  GArray *skipped;      /* Skipped, by first row      */
+  const LsMeasuredFiles *files;
+  GArray *skipped; /* Skipped, by first row      */
 } Comparison;
 
 static void
@@ -474,11 +497,14 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
     skip (x, "the cluster is not known");
     return;
   }
-  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster, NULL);
+  const guint n_before = g_hash_table_size (x->machines);
+  LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster, x->files);
   if (!machine->hardware) {
     skip (x, machine->reason);
     return;
   }
+  if (n_before == 0) /* lines of variables are those of the first cluster */
+    ls_note_nccl (NULL, machine->hardware, NULL, x->run->notes);
   g_autoptr (GError) error = NULL;
   LsCollectiveRow row
       = { .cluster = m->cluster, .op = m->op, .n_nodes = m->n_nodes, .measured_us = m->time_us };
@@ -542,19 +568,20 @@ static void
 assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h, const LsCollectiveRow *last)
 {
   const LsNccl *nccl = h ? &h->nccl : NULL;
+  const uint32_t n_ctas = spec->max_ctas > 0 ? spec->max_ctas : nccl ? nccl->max_ctas : 0;
   const char *source = nccl && nccl->names_generation ? nccl->tables.source : NULL; /* "NCCL 2.30.7 (...)" */
-  g_autofree char *tuner = source
-      ? g_strdup_printf ("by the tables of %.*s", (int) strcspn (source, "(:"), source)
-      : g_strdup (h ? "the fastest" : "by the tables of each"),
+  const char *left = spec->nccl_env ? ", as --nccl-env leaves them" : "";
+  g_autofree char *of = source ? g_strndup (source, strcspn (source, "(:")) : NULL,
+                  *tuner = source ? g_strdup_printf ("by the tables of %s%s", g_strchomp (of), left)
+                                  : g_strdup (h ? "the fastest" : "by the tables of each"),
                   *gpus = g_strdup_printf ("%u", last->n_ranks),
                   *nodes = g_strdup_printf ("%u", MAX (spec->gpus ? spec->n_nodes : 0, last->n_nodes)),
-                  *ctas = g_strdup_printf ("%u", spec->max_ctas),
+                  *ctas = g_strdup_printf ("%u", n_ctas),
                   *slice = h && !h->spec.torus.is_given ? ls_slice_text (&h->spec) : NULL;
-  g_strchomp (tuner);
   const bool is_one = !spec->compare && !run->table.is_scaling, is_given = spec->protocol != LS_PROTOCOL_AUTO,
              is_barrier = !spec->compare && last->bytes == 0,
              has_ends = g_strcmp0 (last->op, "p2p") == 0 || g_strcmp0 (last->op, "send-recv") == 0,
-             is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = spec->max_ctas > 0,
+             is_sized = spec->n_nodes > 0 || spec->slice[0] > 0, has_ctas = n_ctas > 0,
              has_nccl = !h || !ls_cluster_traits (&h->spec)->is_slice, /* a torus has none */
       has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
   const char *by_nodes = is_sized ? "all of what is given" : "all of the nodes",
@@ -571,7 +598,13 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
     { has_nccl, "protocol", ls_protocol_names[spec->protocol], "protocol %s", is_given ? NULL : tuner,
       "--protocol KIND" },
     { has_nccl && !is_barrier, "max_ctas", has_ctas ? ctas : "as the library has it",
-      has_ctas ? "at most %s CTAs" : "CTAs %s", has_ctas ? NULL : "by default", "--max-ctas N" },
+      n_ctas == 1    ? "at most %s CTA"
+          : has_ctas ? "at most %s CTAs"
+                     : "CTAs %s",
+      spec->max_ctas > 0 ? NULL
+          : has_ctas     ? "the file of --nccl"
+                         : "by default",
+      "--max-ctas N" },
     { has_nccl, "nccl", nccl ? nccl->name : "each accelerator", "rates of %s",
       spec->nccl ? NULL : "the accelerator's file", rates },
     { is_one && !has_ends, "gpus", gpus, "--gpus %s", spec->gpus ? NULL : by_nodes, "--gpus N" },
@@ -601,7 +634,9 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
     return FALSE;
   g_autoptr (GHashTable) machines = ls_named_hardware_new ();
   g_autoptr (GArray) skipped = ls_list_new (sizeof (Skipped), ls_clear_text);
-  Comparison x = { run, spec, network, machines, skipped };
+  g_autofree char *typed = NULL;
+  const LsMeasuredFiles files = files_of (spec, &typed);
+  Comparison x = { run, spec, network, machines, &files, skipped };
 
   guint n_wanted = 0;
   for (guint i = 0; i < run->measured->len; i++) {
@@ -624,7 +659,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   if (run->rows->len > 0) {
     const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
     bool is_one = g_hash_table_size (machines) == 1;
-    assume (run, spec, is_one ? ls_named_hardware (machines, first->cluster, NULL)->hardware : NULL, first);
+    assume (run, spec, is_one ? ls_named_hardware (machines, first->cluster, &files)->hardware : NULL, first);
     return TRUE;
   }
   g_ptr_array_add (run->notes, NULL); /* a table without a row says nothing */
@@ -682,6 +717,7 @@ typedef struct {
   const LsCollectiveNetwork *networks;
   const LsHardware *hardware;
   GString *slices;             /* so far */
+  bool heard[N_CHOICES];       /* some call is another without that option */
   uint64_t n_messages, n_done; /* one by one: so far asked for, and moved */
 } Sweep;
 
@@ -691,6 +727,25 @@ tell_messages (guint64 n_done, guint64 n_to_do, gpointer data)
 {
   const Sweep *x = data;
   ls_progress_tell (&x->spec->progress, x->n_done + n_done, MAX (x->n_messages, x->n_done + n_to_do));
+}
+
+/* Which of the options that were typed a call takes another time by, or has anyway. */
+static void
+hear (Sweep *x, const LsCluster *c, const LsCollRequest *request, const LsCollectiveNetwork *network,
+      const LsCollectiveRow *row)
+{
+  LsCollRequest without[N_CHOICES] = { *request, *request, *request };
+  without[BY_ALGORITHM].algorithm = NULL;
+  without[BY_PROTOCOL].protocol = LS_PROTOCOL_AUTO;
+  without[BY_CTAS].max_ctas = 0;
+  for (int i = 0; i < N_CHOICES; i++) {
+    LsCollectiveRow other = *row;
+    x->heard[i] = x->heard[i] || !is_typed (x->spec, i)
+        || !time_call (c, &x->hardware->nccl, &without[i], network, NULL, &other, NULL)
+        || other.time != row->time
+        || (i != BY_CTAS && row->n_ranks > 1 && strcmp (other.algorithm, row->algorithm) == 0
+            && strcmp (other.protocol, row->protocol) == 0);
+  }
 }
 
 static gboolean
@@ -707,6 +762,7 @@ add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **e
                        error))
       return FALSE;
     x->n_done += n;
+    hear (x, c, request, &x->networks[k], &row);
     g_array_append_val (x->run->rows, row);
   }
   return TRUE;
@@ -835,7 +891,8 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
           const LsCollectiveNetwork *networks, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  const LsMeasuredFiles files = { .nccl = spec->nccl, .nccl_env = spec->nccl_env };
+  g_autofree char *typed = NULL;
+  const LsMeasuredFiles files = files_of (spec, &typed);
   g_autoptr (LsHardware) hardware = ls_hardware_load_with (spec->cluster, &files, diags);
   if (!hardware)
     return ls_diag_list_to_error (diags, error);
@@ -866,10 +923,12 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
       ls_append_known (known, "collectives across nodes", &hardware->spec.network.known);
   }
   ls_note_known (known, run->notes);
-  ls_note_nccl (spec->nccl, hardware, run->notes);
-  if (kind == LS_COLL_BARRIER && (spec->min_bytes | spec->max_bytes | spec->factor | spec->max_ctas))
-    ls_note (run->notes,
-             "a barrier moves nothing: --min, --max, --factor and --max-ctas have no effect here");
+  ls_note_nccl (spec->nccl, hardware, NULL, run->notes);
+  if (kind == LS_COLL_BARRIER && (spec->min_bytes | spec->max_bytes | spec->factor))
+    ls_note (run->notes, "a barrier moves nothing: --min, --max and --factor have no effect here");
+  for (int i = 0; i < N_CHOICES; i++)
+    if (!x.heard[i] && is_typed (spec, i))
+      ls_note (run->notes, "%s has no effect here: every call takes as long without it", choices[i]);
   assume (run, spec, hardware, last);
   return TRUE;
 }

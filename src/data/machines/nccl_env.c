@@ -82,36 +82,50 @@ find_row (const Rows *rows, const char *name, const char *value, bool *ret_is_kn
   return NULL;
 }
 
-/* "max_ctas={}" of 8 as "max_ctas=8", after those in *all. Returns what is added, newly allocated. */
+/* "max_ctas={}" of 8 as "max_ctas=8", after those in *all, but for what was typed (*ret_is_typed). Returns
+ * what is added, newly allocated; NULL: nothing. */
 static char *
-add_changes (char **all, const char *changes, const char *value)
+add_changes (char **all, const char *row, const char *value, const char *typed, bool *ret_is_typed)
 {
-  g_auto (GStrv) parts = g_strsplit (changes, "{}", -1);
-  char *own = g_strjoinv (value, parts);
-  g_autofree char *before = *all ? g_strconcat ("x:", *all, NULL) : g_strdup ("x"),
-                  *together = ls_override_add (before, own);
+  g_auto (GStrv) parts = g_strsplit (row, "{}", -1);
+  g_autofree char *asked = g_strjoinv (value, parts), *before = g_strconcat ("x:", *all, NULL);
+  g_autoptr (GPtrArray) changes = ls_override_split (asked);
+  for (guint i = changes->len; i-- > 0;)
+    if (ls_override_meets (typed, changes->pdata[i])) {
+      *ret_is_typed = true;
+      g_ptr_array_remove_index (changes, i);
+    }
+  if (changes->len == 0)
+    return NULL;
+  g_ptr_array_add (changes, NULL);
+  char *own = g_strjoinv (",", (char **) changes->pdata);
+  g_autofree char *together = ls_override_add (*all ? before : "x", own);
   g_free (*all);
   *all = g_strdup (together + strlen ("x:"));
   return own;
 }
 
 static bool
-take (const Rows *rows, const char *name, const char *value, LsNcclEnv *env, LsDiagList *diags)
+take (const Rows *rows, const char *name, const char *value, const char *const typed[2], LsNcclEnv *env,
+      LsDiagList *diags)
 {
-  bool is_known;
+  bool is_known, is_typed = false;
   const Row *row = find_row (rows, name, value, &is_known);
   if (!row)
     return ls_diag_fail (diags, LS_ERROR_USAGE,
                          is_known ? "nccl_env: %s=%s: no row of topologies/environment has that value"
                                   : "nccl_env: %s=%s: no row of topologies/environment has that variable",
                          name, value);
-  g_autofree char *cluster = row->cluster ? add_changes (&env->cluster, row->cluster, value) : NULL,
-                  *nccl = row->nccl ? add_changes (&env->nccl, row->nccl, value) : NULL;
-  const char *change = cluster ? cluster : nccl;
+  g_autofree char *change = row->cluster
+      ? add_changes (&env->cluster, row->cluster, value, typed[0], &is_typed)
+      : row->nccl ? add_changes (&env->nccl, row->nccl, value, typed[1], &is_typed)
+                  : NULL;
   g_ptr_array_add (env->lines,
-                   change
-                       ? g_strdup_printf ("%s=%s is %s of the %s: %s", name, value, change,
-                                          cluster ? "cluster" : "file of --nccl", row->why)
+                   change ? g_strdup_printf ("%s=%s is %s of the %s%s: %s", name, value, change,
+                                             row->cluster ? "cluster" : "file of --nccl",
+                                             is_typed ? " (the rest was typed)" : "", row->why)
+                       : is_typed
+                       ? g_strdup_printf ("%s=%s is overridden by what was typed", name, value)
                        : g_strdup_printf ("%s=%s %s: %s", name, value,
                                           row->unknown ? "is not simulated" : "changes nothing", row->why));
   return true;
@@ -129,8 +143,10 @@ is_given_again (char *const *words, guint i)
 }
 
 bool
-ls_nccl_env_read (const char *text, LsNcclEnv *ret_env, LsDiagList *diags)
+ls_nccl_env_read (const char *text, const char *typed_cluster, const char *typed_nccl, LsNcclEnv *ret_env,
+                  LsDiagList *diags)
 {
+  const char *const typed[] = { typed_cluster, typed_nccl };
   *ret_env = (LsNcclEnv) { .lines = g_ptr_array_new_with_free_func (g_free) };
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_ENVIRONMENTS, "nccl", diags);
   Rows rows;
@@ -145,7 +161,7 @@ ls_nccl_env_read (const char *text, LsNcclEnv *ret_env, LsDiagList *diags)
     if (!pair[1] || !*pair[1])
       ok = ls_diag_fail (diags, LS_ERROR_USAGE, "nccl_env: expected VARIABLE=VALUE; got \"%s\"", words[i]);
     else
-      ok = take (&rows, pair[0], pair[1], ret_env, diags) && ok;
+      ok = take (&rows, pair[0], pair[1], typed, ret_env, diags) && ok;
   }
   ls_fields_clear (ls_nccl_env_fields, &rows);
   return ok;

@@ -190,6 +190,16 @@ undoes (const char *later, const char *earlier)
   return strncmp (later, earlier, n) == 0 && (earlier[n] == '=' || earlier[n] == '.');
 }
 
+bool
+ls_override_meets (const char *changes, const char *change)
+{
+  g_autoptr (GPtrArray) list = ls_override_split (changes ? changes : "");
+  bool is_met = false;
+  for (guint i = 0; i < list->len; i++)
+    is_met = is_met || undoes (list->pdata[i], change) || undoes (change, list->pdata[i]);
+  return is_met;
+}
+
 /* The change in a list before the i-th that it undoes; NULL: none. */
 static const char *
 undone_by (const GPtrArray *list, guint i)

@@ -28,6 +28,9 @@ LsJsonDoc *ls_override_apply (LsJsonDoc *doc, const char *changes, LsDiagList *d
  * allocated. */
 char *ls_override_add (const char *name, const char *changes);
 
+/* Whether one of these changes (NULL: none) is of the key of that change, or of one above or below it. */
+bool ls_override_meets (const char *changes, const char *change);
+
 /* Whether no change undoes an earlier one; else a diagnostic (LS_ERROR_INPUT) of the file `name`, which may
  * be NULL. */
 bool ls_override_check (const char *name, const char *changes, LsDiagList *diags);
