@@ -806,6 +806,8 @@ GPtrArray *
 ls_measured_explain (const LsMeasured *m, const LsReport *r, const LsModel *model, const LsStrategy *s)
 {
   GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
+  if (!model && (m->flops_per_gpu > 0 || m->memory_bytes > 0))
+    ls_note (words, "TFLOP/s and memory are held against nothing: what is trained is not known");
   if (!model)
     return words;
   double ratio = token_ratio (m, r, s);

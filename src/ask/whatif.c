@@ -731,11 +731,16 @@ void
 ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResult *r)
 {
   const LsHeadroom *h = &r->report.headroom;
+  const char *why = h->is_asked ? "the program's" : "noted, not demanded";
+  for (guint i = 0; words && r->assumptions && i < r->assumptions->len; i++) {
+    LsAssumption *a = &g_array_index (r->assumptions, LsAssumption, i);
+    if (a->words && g_str_has_prefix (a->words, "headroom as of ")) {
+      why = "the trace says no program; noted, not demanded";
+      g_clear_pointer (&a->words, g_free);
+    }
+  }
   ls_assumptions_add (&r->assumptions, "headroom", ls_headroom_text (h), words,
-                      spec->headroom.is_set ? NULL
-                          : h->is_asked     ? "the program's"
-                                            : "noted, not demanded",
-                      "--headroom SIZE");
+                      spec->headroom.is_set ? NULL : why, "--headroom SIZE");
 }
 
 static LsWhatIf *

@@ -487,17 +487,93 @@ add_network (LsReport *report, const LsJobSpec *spec, LsJobNetwork network, cons
   memcpy (row->breakdown_s, r->report.breakdown_s, sizeof row->breakdown_s);
 }
 
+static uint32_t
+n_gpus_of (const LsPlan *plan)
+{
+  uint32_t n = 0;
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    n = MAX (n, ls_plan_gpu (plan, rank) + 1);
+  return n;
+}
+
 /* Nodes that the job leaves idle, and what its network does not count. */
 static void
 note_uncounted (const LsJobSpec *spec, LsJobResult *r)
 {
   const LsCluster *c = r->cluster;
-  uint32_t n = (r->plan->n_ranks - 1) / ls_cluster_taken (&c->spec) + 1;
-  if (!spec->trace && spec->n_nodes > n && !c->kind_of_host && !r->strategy.layout.placement)
+  uint32_t n_gpus = spec->trace ? n_gpus_of (r->plan) : r->plan->n_ranks,
+           n = (n_gpus - 1) / ls_cluster_taken (&c->spec) + 1;
+  if (spec->n_nodes > n && !c->kind_of_host && !r->strategy.layout.placement)
     ls_note (r->notes, "--nodes %u: %u %s fill %u of them, the others are idle", spec->n_nodes,
              r->plan->n_ranks, ls_cluster_chip_word (&c->spec, r->plan->n_ranks), n);
   if (spec->network == LS_JOB_NETWORK_ALPHABETA)
     ls_note (r->notes, "--network alphabeta does not count what links carry: nothing is said of it");
+}
+
+/* --- knobs that change what is done, and no number of it --- */
+
+/* Other work may hide it, or nothing wait for it. What a launch file says is not typed. */
+static bool
+may_be_hidden (const LsJobSpec *spec, const LsField *f)
+{
+  static const char *const keys[]
+      = { "cuda_graphs", "dp_overlap", "placement", "rank_order", "tp_async", NULL };
+  return !f->file_only && !ls_job_has_from (spec, f, &spec->strategy)
+      && (g_strv_contains (keys, f->key) || g_str_has_suffix (f->key, "_max_ctas")
+          || strcmp (f->topic, "host") == 0);
+}
+
+static void
+forget (LsJobSpec *spec, const LsField *f)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  g_autofree char *usual = ls_field_text (f, spec->software ? &spec->software->defaults : &blank, NULL);
+  if (f->kind == LS_FIELD_TIME)
+    *(LsTime *) ((char *) &spec->strategy + f->offset) = LS_HOST_AUTO;
+  else if (strcmp (f->key, "placement") == 0)
+    ls_strategy_forget_placement (&spec->strategy);
+  else
+    ls_field_set_text (ls_strategy_fields, &spec->strategy, f->key, usual, diags);
+  ls_strategy_clear (&blank);
+  g_hash_table_remove (spec->said, f->key);
+}
+
+/* Takes `without`: the job without what was typed, which says f (NULL: no knob of the strategy). What that
+ * would be anyway is not noted. */
+static void
+note_if_hidden (LsJobSpec *without, const LsField *f, const char *typed, LsJobResult *r)
+{
+  const LsReport *own = &r->report;
+  without->no_notes = true;
+  g_autoptr (LsJobResult) other = run_one (without, NULL);
+  g_autofree char *value = f && !without->trace ? ls_field_text (f, &r->strategy, NULL) : NULL,
+                  *anyway = f && other ? ls_field_text (f, &other->strategy, NULL) : NULL;
+  if (other && other->report.step_time_s == own->step_time_s && !(value && g_strcmp0 (value, anyway) == 0)
+      && other->report.needed_bytes == own->needed_bytes
+      && memcmp (other->report.breakdown_s, own->breakdown_s, sizeof own->breakdown_s) == 0)
+    ls_note (r->notes, "%s changes neither the time nor the peak memory of this step", typed);
+  ls_job_spec_clear (without);
+}
+
+static void
+note_hidden (const LsJobSpec *spec, LsJobResult *r)
+{
+  LsJobSpec without;
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *typed = may_be_hidden (spec, f) ? ls_job_said_as (spec, f) : NULL;
+    if (!typed || g_ptr_array_find_with_equal_func (r->notes, typed, (GEqualFunc) g_str_has_prefix, NULL))
+      continue;
+    ls_job_spec_copy (spec, &without);
+    forget (&without, f);
+    note_if_hidden (&without, f, typed, r);
+  }
+  if (spec->options.memory.clock == LS_MEMORY_HOST)
+    return;
+  ls_job_spec_copy (spec, &without);
+  without.options.memory.clock = LS_MEMORY_HOST;
+  note_if_hidden (&without, NULL, "--memory-clock", r);
 }
 
 LsJobResult *
@@ -506,6 +582,8 @@ ls_job_spec_run (const LsJobSpec *spec, GError **error)
   g_autoptr (LsJobResult) r = run_one (spec, error);
   if (r && !spec->no_notes)
     note_uncounted (spec, r);
+  if (r && !spec->no_notes)
+    note_hidden (spec, r);
   if (!r || spec->network != LS_JOB_NETWORK_ALL)
     return g_steal_pointer (&r);
   LsReport *report = &r->report;
@@ -543,15 +621,6 @@ check_trace_knobs (const LsJobSpec *spec, GError **error)
   if (knob)
     return ls_fail (error, LS_ERROR_USAGE, "%s does not go with --trace, which has fixed it", flag);
   return spec->cluster || ls_fail (error, LS_ERROR_USAGE, "expected --cluster");
-}
-
-static uint32_t
-n_gpus_of (const LsPlan *plan)
-{
-  uint32_t n = 0;
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n = MAX (n, ls_plan_gpu (plan, rank) + 1);
-  return n;
 }
 
 /* The trace is emptied. What the host pays may be said besides. */

@@ -93,15 +93,16 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
        is_endless = r->spares == LS_SPARES_ANY, is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
   g_autofree char *every
       = ls_train_every_text (r, spec->every ? &g_array_index (spec->every, LsEvery, 0) : &best),
+      *time
+      = g_str_has_suffix (every, "s") ? ls_format_time (ls_time_from_s (g_ascii_strtod (every, NULL))) : NULL,
       *rate = ls_format_rate (r->checkpoint.storage_bytes_per_s),
       *spares = is_endless ? g_strdup ("any") : g_strdup_printf ("%u", r->spares);
   const struct {
     bool holds;
     const char *key, *words, *value, *why; /* NULL: the knob's own; by default */
   } rows[] = {
-    { true, "checkpoint_every",
-      g_str_has_suffix (every, "s") ? "checkpoints every %s" : "checkpoints every %s steps", every,
-      "the best" },
+    { true, "checkpoint_every", time ? "checkpoints every %s" : "checkpoints every %s steps",
+      time ? time : every, "the best" },
     { true, "checkpoint_to", "checkpoints to %s" },
     { is_storage, "checkpoint_async", "--checkpoint-async %s", NULL, "the job waits" },
     { !is_storage, "storage_every", "every %s. to storage" },
@@ -118,6 +119,7 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
     { fails, "seeds", "seeds %s" },
     { fails, "first_seed", "from seed %s on" },
   };
+  const guint first = r->job->assumptions ? r->job->assumptions->len : 0;
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     const LsField *knob = ls_field_find (ls_train_fields, rows[i].key);
     const char *why = rows[i].why ? rows[i].why : "by default";
@@ -129,6 +131,9 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
       ls_assumptions_add (&r->job->assumptions, knob->key, g_strdup (ls_field_typed (knob, own)),
                           rows[i].words, g_hash_table_contains (spec->said, knob->key) ? NULL : why, instead);
   }
+  LsAssumption *interval = &g_array_index (r->job->assumptions, LsAssumption, first);
+  g_free (interval->value);
+  interval->value = g_steal_pointer (&every); /* exact, as it is typed again */
   if (has_storage)
     ls_assumptions_add (&r->job->assumptions, "checkpoint_bytes",
                         ls_format_bytes ((uint64_t) r->checkpoint.bytes), "checkpoints of %s",
@@ -146,9 +151,8 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
   bool is_storage = spec->checkpoint_to == LS_CHECKPOINT_STORAGE;
   bool has_spare = !spec->spares || g_array_index (spec->spares, uint32_t, 0) == LS_SPARES_ANY;
   bool is_given = spec->given.save != LS_TIME_NEVER && spec->given.read != LS_TIME_NEVER,
-       has_storage = !is_storage || !is_given || spec->checkpoint_async;
-  note (r, !spec->reliability && r->causes->len == 0,
-        "nothing is known of failures of these chips: none is assumed");
+       has_storage = !is_storage || !is_given || spec->checkpoint_async, is_safe = r->causes->len == 0;
+  note (r, !spec->reliability && is_safe, "nothing is known of failures of these chips: none is assumed");
   note (
       r, !r->job->model.name && !is_given,
       "the trace does not say what a checkpoint holds: each rank is assumed to write its own parameters and "
@@ -160,9 +164,14 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
       "(--critical-batch)");
   note_causes_of_jobs (r, reliability);
   note_phases_of_other_state (r);
-  note (r, spec->elastic && has_spare, "--elastic has no effect here: a spare node is always free");
+  note (r, spec->elastic && is_safe, "--elastic has no effect here: nothing fails");
+  note (r, spec->given.read != LS_TIME_NEVER && is_safe,
+        "--checkpoint-read has no effect here: nothing fails");
+  note (r, spec->elastic && !is_safe && has_spare,
+        "--elastic has no effect here: a spare node is always free");
   note (r, spec->elastic && r->job->strategy.dp == 1, "--elastic has no effect here: there is one replica");
-  note (r, spec->spares && !replaces_nodes (reliability), "--spares has no effect here: no node is replaced");
+  note (r, spec->spares && (is_safe || !replaces_nodes (reliability)),
+        "--spares has no effect here: no node is replaced");
   note (r, is_storage && g_hash_table_contains (spec->said, "storage_every"),
         "--storage-every has no effect here: each checkpoint goes to storage");
   note (r, spec->checkpoint_async && !is_storage,
@@ -170,7 +179,7 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
   assume (r, spec, has_storage, reliability);
   note (r, spec->storage_bytes_per_s > 0 && !has_storage,
         "--storage-bandwidth has no effect here: how long saving and reading take is given");
-  note (r, spec->seed != 1 && r->causes->len == 0, "--first-seed has no effect here: nothing fails");
+  note (r, spec->seed != 1 && is_safe, "--first-seed has no effect here: nothing fails");
   note (r, !r->step_spread && spec->jitter_seed != 1, "--jitter-seed has no effect here: steps do not vary");
   note (r, spec->job.trace && !spec->jitter,
         "steps do not vary: a trace does not say which ranks make up a replica");

@@ -1,6 +1,8 @@
 """Pins that no option of any command is ignored in silence: each changes what is printed or written, or is refused, or a note says
 that it makes no difference; both with what it goes with and alone. The options are those that the commands list, so a new
-one without a row fails. Knobs of a job are tried in every command that takes a job.
+one without a row fails. Knobs of a job are tried in every command that takes a job; and each value of each of them on jobs of which
+parts do not heed it (one node, a pipeline, TPUs, a host that is fast enough, a trace), where a line of the answer that only
+repeats the option is no change: what a number of the answer does not follow from, a note has to name.
 Usage: options.py ROOT LOCKSTEP, with LOCKSTEP_LIBRARY and PYTHONPATH in the environment. LS_CASE=COMMAND: that one alone"""
 
 import concurrent.futures
@@ -52,7 +54,10 @@ ROWS = {
         --cluster eight; --nodes 1; --slice 4x1 = --cluster data/slices.json --op all-reduce --gpus 4; --gpus 2; --nccl volta; --nccl-env NCCL_PROTO=LL; --op broadcast
         --algorithm tree; --max-ctas 1; --protocol ll; --network step; --min 4KiB; --max 1KiB; --factor 2
         --messages = --cluster pair --op all-reduce --gpus 4 --min 1KiB; --compare data/collectives.csv = --cluster pair
-        --trust B = --cluster pair --compare data/collectives.csv; --report r.html; --format json; --json; --csv; --plot p.gp"""),
+        --trust B = --cluster pair --compare data/collectives.csv; --report r.html; --format json; --json; --csv; --plot p.gp
+        --protocol ll = --cluster pair --op barrier; --max-ctas 2 = --cluster pair --op barrier; --max-ctas 200 = --cluster pair --op all-to-all --gpus 4 --min 1KiB --max 1KiB
+        --nccl-env NCCL_MAX_CTAS=2 = --cluster pair --op all-reduce --max-ctas 1; --nccl-env NCCL_ALGO=Ring = --cluster pair --op all-reduce --algorithm tree --gpus 4
+        --nccl-env NCCL_PROTO=LL = --cluster pair --op all-reduce --protocol simple; --nccl-env NCCL_ALGO=Ring = --cluster pair --compare data/collectives.csv"""),
     "kernel": ("--gpu flat --gemm 512,512,512", """
         --gpu round; --gpu-calibration round; --gemm 256,256,256; --batch 4; --layout nt; --attention 1,512,8,8,64 = --gpu flat
         --causal 0 = --gpu flat --attention 1,512,8,8,64; --backward = --gpu flat --attention 1,512,8,8,64; --op softmax = --gpu flat --shape 4,4
@@ -84,7 +89,8 @@ ROWS = {
     "train": (JOB + " --tokens 1000000000 --reliability lab", """
         --ignore-memory ! --model tiny:layers=900; --tokens 2000000000; --train-steps 100 = --model tiny --cluster pair --gpus 4 --global-batch 16; --loss 3 = --model tiny --cluster pair --gpus 4 --global-batch 16
         --scaling-law hoffmann-2022 = --model tiny --loss 3 --cluster pair --gpus 4 --global-batch 16 --reliability lab; --days 1 = --model tiny --cluster pair --gpus 4 --global-batch 16
-        --phase tokens=1000000,seq=512; --batch-ramp 8:8:1000; --critical-batch 100000; --batches 16,32; --reliability none; --jitter off = SHIPPED --tokens 1000000000 --reliability none; --jitter-seed 2
+        --phase tokens=1000000,seq=512; --batch-ramp 8:8:1000; --critical-batch 100000; --batches 16,32; --reliability none; --spares 2 = SHIPPED --tokens 1000000000 --reliability none; --checkpoint-read 10s = SHIPPED --tokens 1000000000 --reliability none
+        --elastic 1 = SHIPPED --tokens 1000000000 --reliability none; --jitter off = SHIPPED --tokens 1000000000 --reliability none; --jitter-seed 2
         --checkpoint-every 10; --checkpoint-to local; --checkpoint-async 1; --checkpoint-save 10s; --checkpoint-write 10s; --checkpoint-read 10s
         --storage-bandwidth 1GB/s; --spares 1; --elastic 1; --seeds 3; --first-seed 7; --gpu-hour 2; --gpu-watts 500
         --pue 1.5 | --gpu-watts 500; --co2 400 | --gpu-watts 500; --plot p.gp; --report r.html; --format json; --json; --csv"""),
@@ -113,6 +119,29 @@ ROWS = {
 FOR_JOBS = {"run": "", "whatif": "", "memory": "", "place": "", "train": "--tokens 1000000000 --reliability lab", "trace": "export -o o.json"}
 OF_JOBS = [("--strict", ""), ("--strict", "--trace ./trace.json --cluster pair"), ("--order order.csv", "--trace ./trace.json --cluster pair")]
 OF_TRACES = {"run", "whatif", "memory", "trace"}
+
+
+# Jobs of which parts do not heed a knob, in `run`.
+PLACES = {
+    "job": JOB, "stages": "--model tiny --cluster pair --gpus 4 --pp 2 --global-batch 16", "trace": "--trace ./trace.json --cluster pair",
+    "captured": "--trace data/small-llama --cluster pair", "slice": "--model tiny --cluster data/slices.json --gpus 4 --global-batch 4", "node": "SHIPPED --tp 2 --pp 2 --global-batch 16"}
+# Values by the kind of argument, and of knobs of their own; what is not here is a file, or tried above.
+BY_ARGUMENT = {"N": "1 2 3", "0|1": "0 1", "SIZE": "1MiB 64MiB", "TIME": "0us 3us 90us", "": "1"}
+VALUES = {
+    "zero": "0 1 2 3", "rank_order": "tp-cp-ep-dp-pp tp-pp-cp-ep-dp", "placement": "cyclic 0 0,1 1,0", "lengths": "whole fixed:100",
+    "headroom": "1GiB 10%", "recompute_parts": "core norm", "recompute_stages": "1 1,0", "lora_modules": "all-linear q,v", "optimizer": "adam sgd",
+    "schedule": "1f1b gpipe", "expert_load": "even zipf:1", "expert_capacity": "1", "micro_batches_per_replica": "4,4", "measured": "1s,tflops=5 1s,memory=3GiB",
+    "published": "1", "nccl_env": "NCCL_DEBUG=INFO NCCL_MAX_CTAS=2", "slow": "rank=0:2", "slice": "2x1", "persistence_threshold": "1000"}
+UNTRIED = SAME | {"model", "from", "strict", "cluster", "trace", "for", "software", "strategy", "kernels", "module_formats", "order", "layers_per_chunk",
+                  "gpu_calibration", "nccl", "steps"}
+# What a knob is there anyway: as documented, as other knobs have it, or as nothing of its kind is there.
+ANYWAY = {
+    "nodes": "1 2", "dp_kind": "auto", "etp": "1 2", "grad_dtype": "bf16 auto", "optimizer_cut": "auto", "attention": "auto", "p2p": "auto none",
+    "recompute_layers": "1", "ep_overlap": "0", "delay_wgrad": "0", "dp_overlap": "1", "gather_overlap": "1", "grad_sync": "auto last each", "bucket_view": "1"}
+# What shows more or less of an answer, which is whole in JSON, or another form of it.
+SHOWN = {"--csv", "--format", "--markdown", "--emit", "--all", "--top", "--show-placement", "--links", "--path", "--messages", "--critical-path", "--width"}
+# Of the answer in JSON what repeats options, and how it was simulated.
+REPEATED = {"assumptions", "knobs", "provenance", "n_segments", "n_segments_in_one_piece", "n_steps"}
 
 
 def words(text):
@@ -181,7 +210,50 @@ def try_row(command, base, option, beside, mark):
             return f"{shlex.join([command, *base, *extra, *option])}: {with_it.err.splitlines()[0]}"
         if without.all == with_it.all:
             return f"{shlex.join([command, *base, *extra, *option])}: {option[0]} changes nothing, and nothing says so"
+        if extra == beside and option[0] not in SHOWN and only_repeats(base, extra, option, command, ahead):
+            return f"{shlex.join([command, *base, *extra, *option])}: {option[0]} changes no number, and no note says so"
     return None
+
+
+def only_repeats(base, extra, option, command, ahead):
+    """Whether all that an option changes of an answer in JSON is what repeats it. What does not fit takes memory long to say."""
+    if command == "memory" or "json" not in {o.key.decode() for o in COMMANDS[command].options.values()} or "--json" in base + extra or option[0] == "--json":
+        return False
+    without, with_it = output([command, *base, *extra, "--json"]), output([command, *base[:ahead], *extra, *option, "--json", *base[ahead:]])
+    if without.code or with_it.code or without.err != with_it.err or without.all[3] != with_it.all[3]:
+        return False
+    try:
+        return numbers_of(json.loads(without.out)) == numbers_of(json.loads(with_it.out))
+    except ValueError:
+        return False
+
+
+def numbers_of(value):
+    if isinstance(value, dict):
+        return {k: numbers_of(v) for k, v in value.items() if k not in REPEATED}
+    return [numbers_of(v) for v in value] if isinstance(value, list) else value
+
+
+def values_of(option):
+    key, choices = option.key.decode(), (option.choices or b"").decode().split(", ")
+    return VALUES[key].split() if key in VALUES else choices if choices[0] else BY_ARGUMENT.get((option.argument or b"").decode(), "").split()
+
+
+def try_value(place, option, value):
+    """What is wrong with a knob's value in a job; None: nothing."""
+    key, base = option.key.decode(), ["run", *words(PLACES[place]), "--json"]
+    typed = [f"--{option.flag.decode()}", *([value] if option.argument else [])] if option.flag else ["--set", f"{key}={value}"]
+    without, with_it = output(base), output([*base, *typed])
+    if with_it.code != 0:
+        return f"{shlex.join([*base, *typed])}: crash" if with_it.code < 0 else None
+    answer = json.loads(without.out)
+    now = {row["key"]: row["value"] for part in ("assumptions", "knobs") for row in answer.get(part) or []}.get(key)
+    usual = (option.usually or b"").decode().replace(":", " ").replace(",", " ").split()
+    is_anyway = value in (now, *usual[:1], *ANYWAY.get(key, "").split()) or {"0": "false", "1": "true"}.get(value) == now
+    new = set(with_it.err.splitlines()) - set(without.err.splitlines())
+    if is_anyway or numbers_of(answer) != numbers_of(json.loads(with_it.out)) or any(typed[0] in line or key in line or value in line for line in new):
+        return None
+    return f"{shlex.join([*base, *typed])}: no number is another, and no note says so"
 
 
 def main():
@@ -200,6 +272,8 @@ def main():
             own = {o.key.decode() for o in table.options.values() if not o.topic and not o.is_positional} - SAME - {k for c, k in LIMITS if c == name}
             problems += [f"{name}: no row of --{key}" for key in sorted(own - have)]
             problems += [f"{name}: no option --{key}" for key in sorted(have - own)]
+        knobs = [o for o in COMMANDS["run"].options.values() if o.topic and o.key.decode() not in UNTRIED]
+        jobs += [pool.submit(try_value, place, o, value) for place in PLACES for o in knobs for value in values_of(o)] if only in (None, "run") else []
     for name, base in FOR_JOBS.items() if not only else []:
         fit = [row for row in OF_JOBS if "--trace" not in row[1] or name in OF_TRACES]
         problems += [p for option, other in fit for p in [try_row(name, words(f"{base} {other or JOB}"), words(option), [], "|")] if p]

@@ -415,7 +415,7 @@ typedef struct {
   guint n_needed;   /* of a command that launches         */
   bool is_certain, trains;
   guint n_commands; /* that launch too, and do what it does */
-  bool has_no_command;
+  bool has_no_command, starts_any;
   guint n_passed;  /* that launch what trains nothing      */
   GPtrArray *bare; /* char *: lines that are options and no command */
   LaunchWords *batch;
@@ -555,6 +555,7 @@ take_command (const LsShellCommand *c, gpointer data)
   read_batch (s->batch, s->shell, c, s->import);
   if (c->words[0][0] == '#')
     return;
+  s->starts_any = true;
   if (g_str_has_prefix (c->words[0], "--")) {
     add_words (s->bare, c->words, c->n);
     return;
@@ -710,7 +711,9 @@ tell_script (const Search *s, LsImport *import)
     import_infer (import,
                   "of the commands %u %s passed over: by the name of what they start they train nothing",
                   s->n_passed, s->n_passed == 1 ? "is" : "are");
-  if (s->has_no_command)
+  if (s->has_no_command && !s->starts_any)
+    import_infer (import, "the command: none is here, all options that variables hold are its");
+  if (s->has_no_command && s->starts_any)
     import_unknown (import, "which command is run: none here has these options, which variables hold");
   if (s->n_commands > 0 && !s->is_certain)
     import_unknown (import, "whether this command is run: the script does not decide it");

@@ -425,11 +425,12 @@ source_of (const CapturedReading *x)
       : g_strdup_printf ("%" G_GUINT64_FORMAT
                          "%s of no known class, whose time is a guess, and counts as extrapolated",
                          unknown, names);
+  g_autofree char *python = calls == 0
+      ? g_strdup ("no calls of Python were counted, and none has a time")
+      : g_strdup_printf ("%" G_GUINT64_FORMAT " calls of Python (host_python)", calls);
   return g_strdup_printf ("captured with %s, %u of %u ranks; %" G_GUINT64_FORMAT
-                          " launches, %s; %" G_GUINT64_FORMAT
-                          " calls of Python%s; memory is that of the capture",
-                          x->made_with, x->roles->len, x->world, n, of_which, calls,
-                          calls > 0 ? " (host_python)" : " counted, whose time is left out");
+                          " launches, %s; %s; memory is that of the capture",
+                          x->made_with, x->roles->len, x->world, n, of_which, python);
 }
 
 /* What the rank of each role does, and what it holds. */
