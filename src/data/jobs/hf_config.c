@@ -153,6 +153,15 @@ is_guessed (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cons
   return false;
 }
 
+bool
+hf_may_have_own_heads (const HfFamily *f)
+{
+  bool may = false;
+  for (guint i = 0; i < f->chain->len && !f->latent; i++)
+    may = may || cJSON_HasObjectItem (of (f, i, "class_defaults"), "head_dim");
+  return may;
+}
+
 static void
 note_left_out (const cJSON *told, GPtrArray *notes)
 {

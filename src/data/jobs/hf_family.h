@@ -175,6 +175,8 @@ void hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *note
 
 /* A key of the i-th of the types that it is like, of the last first. */
 const cJSON *hf_of_chain (const HfFamily *f, guint i, const char *key);
+/* Whether heads of such models need not be hidden / heads wide: some class of theirs has a width. */
+bool hf_may_have_own_heads (const HfFamily *f);
 bool hf_is_off (const cJSON *node);                                        /* NULL, null, false, 0 or [] */
 const cJSON *hf_find_type (const LsJsonDoc *types, const char *name);      /* NULL: there is none */
 const cJSON *hf_get (const LsJsonDoc *doc, const char *key);               /* of the root; NULL: not there */

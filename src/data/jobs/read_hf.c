@@ -459,6 +459,8 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.n_kv_heads = kv_heads (f, c);
   m.head_dim
       = c->m.head_dim ? c->m.head_dim : (c->m.layers.shared_blocks > 0 ? 2 : 1) * c->m.hidden / c->m.n_heads;
+  if (c->m.head_dim == 0 && hf_may_have_own_heads (f))
+    m.left_out = g_strdup_printf ("head_dim %u", m.head_dim);
   set_window_heads (c, &m);
   /* Latent types say it for latent attention alone, and may be without. */
   m.v_dim = f->latent || f->compressed || c->m.v_dim == m.head_dim ? 0 : c->m.v_dim;

@@ -182,8 +182,11 @@ ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagLis
   if (!doc || !ls_model_read (doc, ret_model, notes, diags))
     return false;
   g_autofree char *bare = ls_override_bare (name);
-  if ((ls_json_is_given (name) || ls_data_is_path (bare)) && !ls_is_hf_config (doc))
+  const bool is_own = ls_json_is_given (name) || ls_data_is_path (bare);
+  if (is_own && !ls_is_hf_config (doc))
     find_left_out (doc, ret_model);
+  else if (!is_own)
+    g_clear_pointer (&ret_model->left_out, g_free);
   ret_model->name = ls_override_name (ret_model->name, name);
   return true;
 }

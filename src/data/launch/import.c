@@ -68,15 +68,17 @@ all_asked (void)
   return (const ProgramAsked *) (gpointer) all->data;
 }
 
-/* Whether the user's own maps of programs can be read: diagnostics. */
+/* Whether the maps of programs that lie in folders can be read, those that others ask too: diagnostics. */
 static bool
 maps_are_right (LsDiagList *diags)
 {
   bool ok = true;
-  for (const ProgramAsked *a = all_asked (); a->map; a++) {
-    g_autoptr (ProgramMap) map
-        = a->is_own && !program_map_get (a->map) ? program_map_load (a->map, diags) : NULL;
-    ok = ok && (!a->is_own || program_map_get (a->map));
+  g_autoptr (GPtrArray) maps = ls_data_list (LS_DATA_PROGRAMS);
+  for (guint i = 0; i < maps->len; i++) {
+    const char *name = ((const LsDataEntry *) maps->pdata[i])->name;
+    const bool is_right = program_map_get (name) != NULL;
+    g_autoptr (ProgramMap) map = is_right ? NULL : program_map_load (name, diags);
+    ok = ok && is_right;
   }
   return ok;
 }

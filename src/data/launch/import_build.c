@@ -86,9 +86,8 @@ import_note_word (LsImport *import, const char *name, const char *key)
     g_hash_table_add (import->decided, (gpointer) f->key);
 }
 
-/* Whether the files give one of these names, which blanks part, and which may have '*'. */
-static bool
-has_option (const LsImport *import, const char *names)
+bool
+import_has_option (const LsImport *import, const char *names)
 {
   bool is_there = false;
   for (const char *name = names; *name && !is_there; name += strspn (name, " ")) {
@@ -135,7 +134,7 @@ import_set (LsImport *import, const LsField *fields, const char *key, const char
   }
   if (ls_field_set_text (fields, target, key, text, diags)) {
     bool is_by_rule = fields == ls_strategy_fields && !g_hash_table_contains (import->decided, f->key)
-        && !has_option (import, option);
+        && !import_has_option (import, option);
     g_hash_table_add (said, (gpointer) f->key);
     if (is_by_rule)
       g_hash_table_add (import->by_rule, (gpointer) f->key);

@@ -82,6 +82,8 @@ void import_use_file (const ImportFile *file);
 /* What is given by this name, of which there is now use; NULL: nothing is. */
 const char *import_given (const ImportFiles *files, const char *name);
 
+/* Whether the files give one of these names, which blanks part, and which may have '*'. */
+bool import_has_option (const LsImport *import, const char *names);
 /* "--a_b" as "a-b", newly allocated; of n bytes of a name. */
 char *import_bare_name (const char *name, gsize n);
 /* An option that the files give, as on or as off, and the key of the strategy that its row decides; NULL:

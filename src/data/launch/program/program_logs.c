@@ -541,9 +541,10 @@ set_batch (LsImport *import, const char *key, double said, guint32 known)
 {
   if (said < 1 || said > G_MAXUINT32 || import->departs)
     return;
-  if (!import_has (import, ls_strategy_fields, key))
+  if (!import_has (import, ls_strategy_fields, key)) {
+    import_note_word (import, key, key);
     import_set_strategy_count (import, key, (guint64) said, key);
-  else if (known != said)
+  } else if (known != said)
     import_conflict (import, "the log says %s %g, the job %u", key, said, known);
 }
 

@@ -190,8 +190,13 @@ set_key (ProgramRun *run, ProgramAct *a)
   const char *by = ls_json_text (a->rule, "by"), *text = program_act_text (run, a);
   g_autofree char *option = by ? program_fill (run, by) : NULL;
   const char *who = option ? option : is_model && !a->value.text ? a->name : "--";
-  if (!program_value_is_none (&a->value))
-    import_set (run->job->import, is_model ? ls_model_fields : ls_strategy_fields, a->name, text, who);
+  if (program_value_is_none (&a->value))
+    return;
+  import_set (run->job->import, is_model ? ls_model_fields : ls_strategy_fields, a->name, text, who);
+  if (is_model && option && !ls_field_find (ls_model_fields, option)
+      && !import_has_option (run->job->import, option)) /* it is as the program has it */
+    g_hash_table_add (run->job->import->model_by_rule,
+                      (gpointer) ls_field_find_value (ls_model_fields, a->name)->key);
 }
 
 /* Of a key that is neither set nor left open. */
