@@ -22,9 +22,8 @@ typedef struct {
   LsFlowUse *uses;
   uint32_t n_uses;
   uint64_t n_over, n_waiting; /* periods: that are over; that began while one was not */
-  uint64_t n_whole;           /* periods in the window from their begin to the next one's */
-  double moved_at[2];         /* bytes when the first of these began, and when the last was over */
-  bool is_counted;            /* one has begun in the window */
+  uint64_t n_begun;           /* periods that began in the window: one less are whole in it */
+  double moved_at[2];         /* bytes when the first of these began, and when the last did */
 } XTraffic;
 
 /* Collectives message by message (extras.c). */

@@ -236,10 +236,8 @@ steps_of (const XJob *job, uint32_t first, uint32_t last, double *resource_bytes
 static double
 rate_of_periods (const XTraffic *t)
 {
-  const double asked = (double) t->n_whole * (double) t->of->bytes;
-  return t->n_whole > 0
-      ? MIN (t->moved_at[1] - t->moved_at[0], asked) / ((double) t->n_whole * ls_time_to_s (t->of->period))
-      : NAN;
+  const double n = (double) t->n_begun - 1, moved = t->moved_at[1] - t->moved_at[0];
+  return n > 0 ? MIN (moved, n * (double) t->of->bytes) / (n * ls_time_to_s (t->of->period)) : NAN;
 }
 
 static void
@@ -550,22 +548,13 @@ traffic_start (Run *x, XTraffic *t)
   ls_flow_add (x->net, f);
 }
 
-/* A period begins in the window: another one, if there was one before it, is over. */
-static void
-count_period (const Run *x, XTraffic *t)
-{
-  t->moved_at[t->is_counted] = traffic_moved (x, (uint32_t) (t - x->extras->traffic));
-  t->n_whole += t->is_counted;
-  t->is_counted = true;
-}
-
 static void
 begin_fired (LsEvent *event, void *context)
 {
   Run *x = context;
   XTraffic *t = (XTraffic *) event;
   if (t->of->period > 0 && x->extras->share->is_open)
-    count_period (x, t);
+    t->moved_at[t->n_begun++ > 0] = traffic_moved (x, (uint32_t) (t - x->extras->traffic));
   if (t->of->period > 0)
     ls_engine_at (&x->engine, &t->begin, event->at + t->of->period, LS_PHASE_COMPLETE);
   if (t->flow.is_active)

@@ -711,9 +711,12 @@ tell_script (const Search *s, LsImport *import)
     import_infer (import,
                   "of the commands %u %s passed over: by the name of what they start they train nothing",
                   s->n_passed, s->n_passed == 1 ? "is" : "are");
-  if (s->has_no_command && !s->starts_any)
+  bool is_whole = !s->starts_any; /* nothing is left to what starts it */
+  for (guint i = 0; i < s->words->len; i++)
+    is_whole = is_whole && !ls_shell_has_hole (s->words->pdata[i]);
+  if (s->has_no_command && is_whole)
     import_infer (import, "the command: none is here, all options that variables hold are its");
-  if (s->has_no_command && s->starts_any)
+  else if (s->has_no_command)
     import_unknown (import, "which command is run: none here has these options, which variables hold");
   if (s->n_commands > 0 && !s->is_certain)
     import_unknown (import, "whether this command is run: the script does not decide it");
