@@ -594,7 +594,7 @@ fill_memory (LsReport *r, const LsMemory *memory, const LsTimeline *t, const LsC
 
 void
 ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const LsModel *m,
-                const LsStrategy *s, const LsCluster *c, const double cost_share[4])
+                const LsStrategy *s, const LsCluster *c, const double cost_share[LS_N_COST_SHARES])
 {
   *r = (LsReport) {
     .step_time_s = ls_time_to_s (t->window_end - t->window_start),
@@ -618,8 +618,8 @@ ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const 
   fill_breakdown (r, t);
   fill_memory (r, memory, t, c);
   ls_link_use_report (r, t, c);
-  double *const shares[]
-      = { &r->share_measured, &r->share_fitted, &r->share_roofline, &r->share_extrapolated };
+  double *const shares[] = { &r->share_measured, &r->share_fitted, &r->share_roofline, &r->share_extrapolated,
+                             &r->share_unknown };
   double all = cost_share[0] + cost_share[1] + cost_share[2];
   for (guint i = 0; i < G_N_ELEMENTS (shares) && all > 0; i++)
     *shares[i] = cost_share[i] / all;

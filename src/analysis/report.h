@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
+#include "compute/cost.h"
 #include "exec/memory/memory.h"
 #include "exec/replay/timeline.h"
 #include "model/model.h"
@@ -145,17 +146,16 @@ typedef struct {
   LsLinkGroup *link_groups;
   guint n_networks; /* 0: only one was asked for */
   LsNetworkTime *networks;
-  /* share of kernel time by source of the estimate, and extrapolated */
-  double share_measured, share_fitted, share_roofline, share_extrapolated;
+  /* share of kernel time by source of the estimate, of it extrapolated, and of that of no known kind */
+  double share_measured, share_fitted, share_roofline, share_extrapolated, share_unknown;
   uint64_t digest;
 } LsReport;
 
 /* With m NULL (a trace that does not say what is trained) s is not looked at, and
  * tokens and utilisation are NAN. HFU adds what was recomputed. peak: dense peak of the strategy's dtype.
- * cost_share: [3] seconds of kernels whose cost was measured, fitted, guessed,
- * and [3] = extrapolated, as exec counted them. Free with ls_report_clear(). */
+ * cost_share: as exec counted them (LS_N_COST_SHARES). Free with ls_report_clear(). */
 void ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, const LsModel *m,
-                     const LsStrategy *s, const LsCluster *c, const double cost_share[4]);
+                     const LsStrategy *s, const LsCluster *c, const double cost_share[LS_N_COST_SHARES]);
 void ls_report_clear (LsReport *r);
 
 /* Model FLOPs of a step (no recomputation; of attention what a causal mask leaves, or all pairs) / dense peak

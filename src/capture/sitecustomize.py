@@ -415,11 +415,13 @@ def replay_often(torch, record):
         if STATE["done"]:  # all was replayed
             return 0
         collects = gc.isenabled()
+        LIBRARY.ls_capture_apart(1)
         gc.disable()  # it would look at a million frames again and again
         replay(torch)
         gc.enable() if collects else None
         record(enabled=None)
         STATE["record"]()
+        LIBRARY.ls_capture_apart(0)
         return 0
 
     STATE["begin_anew"] = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(begin_anew)  # the stand-ins call it: it must stay

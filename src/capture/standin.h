@@ -263,7 +263,7 @@ void ls_capture_pairs (double pairs);
 int ls_capture_clock (const char *path);
 void ls_capture_clock_step (void); /* a step ends: what comes next is in the order of the table again */
 int ls_capture_called (void *object, void *frame, int what, void *argument); /* of PyEval_SetProfile() */
-void ls_capture_apart (int is_apart); /* calls of functions are not counted meanwhile */
+void ls_capture_apart (int is_apart); /* begins, ends; within it calls of functions are not counted */
 /* From now on all goes into this file; NULL: nothing any more. place: called where an operator begins, out of
  * the lock. */
 void ls_capture_record (const char *path, LsCapturePlace *place);

@@ -38,7 +38,7 @@ static struct {
   int n_events, n_streams, n_names;
   int64_t n_blocks;
   int64_t n_calls;                     /* of functions of Python, since a line said how many */
-  bool is_apart;                       /* what runs is the capture's own */
+  int apart;                           /* so often what runs is the capture's own */
   void *(*generator_of) (void *frame); /* PyFrame_GetGenerator(); NULL: this Python has none */
   void (*unref) (void *);
   int era; /* counts records: numbers of another one mean nothing */
@@ -311,7 +311,7 @@ int
 ls_capture_called (void *object, void *frame, int what, void *argument)
 {
   (void) object, (void) argument;
-  if (what != 0 || record.is_apart)
+  if (what != 0 || record.apart > 0)
     return 0;
   void *generator = record.generator_of ? record.generator_of (frame) : NULL;
   record.n_calls += generator == NULL;
@@ -323,7 +323,7 @@ ls_capture_called (void *object, void *frame, int what, void *argument)
 void
 ls_capture_apart (int is_apart)
 {
-  record.is_apart = is_apart != 0;
+  record.apart += is_apart ? 1 : -1;
 }
 
 void

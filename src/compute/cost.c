@@ -574,6 +574,7 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
     cost.compute_s /= slower > 0 ? slower : 1;
     settle (&cost);
   }
+  cost.is_guess = kernel->is_guess;
   cost.extrapolated = cost.extrapolated || kernel->is_guess;
   ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;

@@ -150,7 +150,11 @@ typedef struct {
   LsCostSource source;
   LsBound bound;
   bool extrapolated;
+  bool is_guess; /* of no kind that is known: extrapolated too */
 } LsKernelCost;
+
+/* Seconds of kernels: measured, fitted, on a roofline; of these extrapolated; of those a guess. */
+#define LS_N_COST_SHARES 5
 
 /* Of GPUs on nodes of that kind, as the job runs them: its clock and implementation of attention (AUTO where
  * they were not measured with that): `calibration` itself for the first kind, else *room, which is filled.

@@ -287,7 +287,7 @@ ls_job_run_prepared (LsJobResult *prepared, const LsHardware *hardware, const Ls
 
 LsJobResult *
 ls_job_simulate_rest (LsJobResult *plain, const LsHardware *hardware, const LsRunOptions *options,
-                      double cost_share[4], GError **error)
+                      double cost_share[LS_N_COST_SHARES], GError **error)
 {
   g_autoptr (LsJobResult) r = settle_allocator (plain, hardware, options, cost_share, error);
   if (!r)
@@ -310,7 +310,7 @@ LsJobResult *
 ls_job_simulate_prepared (LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options,
                           GError **error)
 {
-  double cost_share[4];
+  double cost_share[LS_N_COST_SHARES];
   LsJobResult *plain = ls_job_run_plain (prepared, hardware, options, cost_share, error);
   return ls_job_simulate_rest (plain, hardware, options, cost_share, error);
 }

@@ -202,7 +202,8 @@ LsJobResult *ls_job_run_plain (LsJobResult *prepared, const LsHardware *hardware
 /* The rest of ls_job_simulate_prepared() behind that, with the same options: what the allocator costs, memory
  * and report. Owns plain, NULL included. cost_share: of plain. */
 LsJobResult *ls_job_simulate_rest (LsJobResult *plain, const LsHardware *hardware,
-                                   const LsRunOptions *options, double cost_share[4], GError **error);
+                                   const LsRunOptions *options, double cost_share[LS_N_COST_SHARES],
+                                   GError **error);
 
 /* What its step takes at least (exec/shortcuts/plan_bound.h), without simulating it. */
 LsTime ls_job_bound (const LsJobResult *prepared, const LsHardware *hardware, const LsRunOptions *options);

@@ -207,6 +207,8 @@ typedef struct {
   uint64_t persistence_threshold, max_live_params, max_reuse_distance; /* deepspeed stage 3: elements */
   bool collective_lists;  /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
   bool bucket_all_reduce; /* deepspeed stages 1 and 2: each rank gets the sum of the whole bucket */
+  uint32_t hook_calls;    /* deepspeed stage 3: of functions of Python, for each visit of a weight's module */
+  uint32_t gather_calls;  /* and for each weight that is gathered                                          */
 } LsDataParallel;
 
 /* Tensor, context and pipeline parallelism. */

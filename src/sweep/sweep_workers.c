@@ -87,7 +87,7 @@ queue_put_back (Queue *q, Candidate *c)
 /* Up to its step; is_plain: without what its allocator costs it. Owns prepared. */
 static LsJobResult *
 run (const LsSweepRun *x, Work *w, LsJobResult *prepared, const LsRunOptions *options, bool is_plain,
-     double cost_share[4])
+     double cost_share[LS_N_COST_SHARES])
 {
   gint64 start = g_get_monotonic_time ();
   LsJobResult *r = (is_plain ? ls_job_run_plain : ls_job_run_prepared) (prepared, x->hardware, options,
@@ -154,7 +154,8 @@ add_interval (const LsSweepRun *x, LsJobResult *r, Figures *figures)
 /* Memory by recorded times, and what the step is made of. Owns plain, with the times of its ops; NULL: it
  * cannot run. */
 static void
-confirm (const LsSweepRun *x, Work *w, LsJobResult *plain, const LsRunOptions *options, double cost_share[4])
+confirm (const LsSweepRun *x, Work *w, LsJobResult *plain, const LsRunOptions *options,
+         double cost_share[LS_N_COST_SHARES])
 {
   Confirmation *to = &w->confirmed;
   gint64 start = g_get_monotonic_time ();
@@ -188,7 +189,7 @@ run_to_its_step (const LsSweepRun *x, Work *w, LsJobResult *prepared)
   bool retries = may_retry (x, w, prepared), wants_all = sweep_wants_all (x),
        is_likely = !wants_all && w->least <= w->likely;
   LsRunOptions options = options_of (x, is_likely);
-  double cost_share[4];
+  double cost_share[LS_N_COST_SHARES];
   g_autoptr (LsJobResult) r = run (x, w, prepared, &options, !wants_all, cost_share);
   if (!r)
     return;
@@ -224,7 +225,7 @@ static void
 confirm_it (const LsSweepRun *x, Work *w)
 {
   LsRunOptions options = options_of (x, true);
-  double cost_share[4];
+  double cost_share[LS_N_COST_SHARES];
   LsJobResult *prepared = prepare (x, w);
   confirm (x, w, run (x, w, prepared, &options, true, cost_share), &options, cost_share);
 }

@@ -650,6 +650,8 @@ const LsField ls_strategy_fields[] = {
   { ROW (deepspeed, "max_reuse_distance", data.max_reuse_distance, LS_FIELD_UINT64) },
   { BOOL (deepspeed, "collective_lists", data.collective_lists), SET_ONLY },
   { BOOL (deepspeed, "bucket_all_reduce", data.bucket_all_reduce), SET_ONLY },
+  { COUNT (deepspeed, "hook_calls", data.hook_calls), SET_ONLY },
+  { COUNT (deepspeed, "gather_calls", data.gather_calls), SET_ONLY },
 
   { ENUM (host, "cuda_graphs", launch.cuda_graphs, cuda_graphs) },
   { TEXT (measured, "nccl_env", launch.nccl_env), .argument = "NAME=VALUE" },

@@ -120,8 +120,11 @@ tensors_of (const LsCapturedLaunch *l)
   cJSON_ArrayForEach (each, l->inputs)
     add_tensors (each, each == first && overwrites ? 0 : 1, &t);
   add_tensors (l->outputs, 1, &t);
-  if (is_in_place && cJSON_GetArraySize (l->outputs) == 0) /* lists of tensors are not given back */
+  if (is_in_place && cJSON_GetArraySize (l->outputs) == 0) { /* lists of tensors are not given back */
     add_tensors (first, 1, &t);
+    for (int i = 2; i < 4 && strstr (l->op, "_fused_adam"); i++) /* nor are moments, which it writes too */
+      add_tensors (cJSON_GetArrayItem (l->inputs, i), 1, &t);
+  }
   return t;
 }
 
@@ -130,7 +133,9 @@ tensors_of (const LsCapturedLaunch *l)
 enum { BY_TYPES = LS_N_ACCESSES, BY_SHAPES, BY_DIMENSION };
 
 /* The first of which a word stands in the kernel's name, and one in the operator's. Norms and losses read
- * rows in vectors, as other kernels over contiguous tensors do. */
+ * rows in vectors, as other kernels over contiguous tensors do. So do kernels that join aligned tensors
+ * (pytorch/pytorch, aten/src/ATen/native/cuda/Shape.cu: 16 bytes a thread); those that FSDP2 copies with have
+ * lists of tensors and 16 bytes a thread (TensorShape.cu), as kernels over many tensors have. */
 static const struct {
   LsKernelKind kind;
   int access;                    /* or how it is found */
@@ -139,14 +144,17 @@ static const struct {
   { LS_KERNEL_OPTIMIZER, LS_ACCESS_ADAM, { "multi_tensor_apply" }, { "adam" } },
   { LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI, { "multi_tensor" } },
   { LS_KERNEL_MEMSET, LS_ACCESS_FILL, { "FillFunctor" } },
-  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT, { "CatArrayBatchedCopy", "split_with_sizes_copy", "chunk_cat" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_MULTI, { "split_with_sizes_copy", "chunk_cat" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, { "CatArrayBatchedCopy_v", "CatArrayBatchedCopy_aligned" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT, { "CatArrayBatchedCopy" } },
   { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED, { "triton_red", "triton_per" } },
   { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON, { "triton_poi", "triton_for" } }, /* and no templates */
   { LS_KERNEL_NORM,
     LS_ACCESS_VEC,
     { "ayer_norm", "LayerNorm", "ayerNorm", "GammaBeta", "rmsnorm", "RMSNorm", "rms_norm" } },
   { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, { "SoftMax" }, { "log_softmax" } },
-  { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, { "nll_loss" } },
+  { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_GATHER, { "nll_loss_forward" } },
+  { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_SCATTER, { "nll_loss_backward" } },
   { LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX, { "SoftMax", "softmax" } },
   { LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, { "gather", "indexSelect" } },
   { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "embedding_backward" } },
@@ -157,7 +165,7 @@ static const struct {
   { LS_KERNEL_REDUCTION, LS_ACCESS_ROWRED, { "" }, { "aten::topk" } },
   { LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY, { "" }, { "aten::_assert_async" } },
   { LS_KERNEL_REDUCTION, LS_ACCESS_VEC, { "" }, { "aten::sort", "aten::cumsum" } },
-  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT, { "" }, { "fsdp::chunk_cat" } },
+  { LS_KERNEL_ELEMENTWISE, LS_ACCESS_MULTI, { "" }, { "fsdp::chunk_cat" } },
   { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "" }, { "embedding_dense_backward" } },
   { LS_KERNEL_REDUCTION, LS_ACCESS_MULTI, { "" }, { "_foreach_norm" } },
   { LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, { "index_elementwise" }, { "index_put" } },
@@ -233,11 +241,12 @@ access_of (int how, const LsCapturedLaunch *l, const Tensors *t)
   }
 }
 
+/* n: elements of the largest tensor that are touched. */
 static void
-stream (const LsCapturedLaunch *l, const Tensors *t, LsKernelKind kind, double bytes, LsKernel *ret)
+stream (const LsCapturedLaunch *l, const Tensors *t, double n, LsKernelKind kind, double bytes, LsKernel *ret)
 {
   double columns = t->largest.n_dims > 0 ? (double) t->largest.dims[t->largest.n_dims - 1] : 1;
-  double rows_of = t->n_largest > 0 && columns > 0 ? t->n_largest / columns * l->share : bytes / 2;
+  double rows_of = n > 0 && columns > 0 ? n / columns * l->share : bytes / 2;
   columns *= MIN (rows_of, 1); /* a part of a single row */
   *ret = ls_kernel_stream (l->op ? l->op : "", kind, t->n > 0 ? t->largest.dtype : LS_DTYPE_FP32,
                            (uint64_t) MAX (rows_of, 1), (uint64_t) MAX (columns, 1), MAX (bytes, 1), 0);
@@ -290,24 +299,30 @@ streams_in_library (const LsCapturedLaunch *l, LsKernel *ret)
   double passes = is_known ? of_libraries[i].passes : UNKNOWN_PASSES, lists = list_bytes (l);
   double bytes = l->all_bytes > 0 ? l->all_bytes : l->made > 0 ? passes * l->made : l->threads * THREAD_BYTES;
   if (lists > 0) {
-    stream (l, &t, LS_KERNEL_OPTIMIZER, lists, ret);
+    stream (l, &t, t.n_largest, LS_KERNEL_OPTIMIZER, lists, ret);
     ret->access = strstr (name, "dam") ? LS_ACCESS_ADAM : LS_ACCESS_MULTI;
     return true;
   }
-  stream (l, &t, is_known ? of_libraries[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);
+  stream (l, &t, t.n_largest, is_known ? of_libraries[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);
   ret->access = is_known ? of_libraries[i].access : LS_ACCESS_NONE;
   return is_known;
 }
 
-/* Bytes of a table, from which rows are gathered or to which they are added, beyond those rows: of the first
- * tensor what it has more than all others together. */
+/* Bytes of a table, from which rows are gathered or to which they are added, beyond those rows: what it has
+ * more than all others together. It is there twice where it is changed in place, or is the gradient of a
+ * loss. */
 static double
 untouched (const LsCapturedLaunch *l, LsAccess access, const Tensors *t)
 {
-  Tensor table;
-  bool is_table = (access == LS_ACCESS_GATHER && tensor_at (l->inputs, 0, &table))
-      || (access == LS_ACCESS_SCATTER && tensor_at (l->outputs, 0, &table));
-  return is_table ? MAX (2 * table.apart * table.size - t->bytes, 0) : 0;
+  Tensor table, same;
+  bool is_scatter = access == LS_ACCESS_SCATTER, is_loss = l->op && strstr (l->op, "nll_loss");
+  if ((!is_scatter && access != LS_ACCESS_GATHER)
+      || !tensor_at (is_scatter ? l->outputs : l->inputs, 0, &table))
+    return 0;
+  bool is_twice = is_scatter && (is_loss || (l->op && g_str_has_suffix (l->op, "_")))
+      && tensor_at (l->inputs, is_loss ? 1 : 0, &same) && same.n == table.n;
+  double bytes = (is_twice ? 2 : 1) * table.apart * table.size;
+  return MAX (2 * bytes - t->bytes, 0);
 }
 
 static bool
@@ -323,10 +338,10 @@ streams (const LsCapturedLaunch *l, LsKernel *ret)
          && !(has_word (name, rows[i].words) && (!rows[i].ops[0] || has_word (op, rows[i].ops))))
     i++;
   bool is_known = i < G_N_ELEMENTS (rows) && t.n > 0;
-  double rest
-      = is_known && rows[i].kind == LS_KERNEL_EMBEDDING ? untouched (l, (LsAccess) rows[i].access, &t) : 0;
-  double bytes = t.n > 0 ? (t.bytes - rest) * l->share : l->threads * THREAD_BYTES;
-  stream (l, &t, is_known ? rows[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);
+  double rest = is_known ? untouched (l, (LsAccess) rows[i].access, &t) : 0, touched = t.bytes - rest;
+  double bytes = t.n > 0 ? touched * l->share : l->threads * THREAD_BYTES;
+  double n = rest > 0 && t.largest.size > 0 ? touched / 2 / t.largest.size : t.n_largest;
+  stream (l, &t, n, is_known ? rows[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);
   ret->access = is_known ? access_of (rows[i].access, l, &t) : LS_ACCESS_NONE;
   return is_known;
 }

@@ -194,6 +194,8 @@ count_cost_sources (Run *x, const XKind *kind)
         x->cost_share[source == LS_COST_ROOFLINE ? 2 : source == LS_COST_FITTED ? 1 : 0] += seconds;
         if (!is_recorded && kind->costs[op->cost].extrapolated)
           x->cost_share[3] += seconds;
+        if (!is_recorded && kind->costs[op->cost].is_guess)
+          x->cost_share[4] += seconds;
       }
   }
 }

@@ -162,7 +162,7 @@ struct Run {
   bool begins_late; /* in the middle of the first step, which is unlike all others */
   bool keeps_all_spans;
   uint64_t n_ops, n_segments; /* that are over */
-  double cost_share[4];
+  double cost_share[LS_N_COST_SHARES];
   GError *error;       /* stops the run */
   uint32_t n_ticks;    /* of ls_stop_tick () */
   uint64_t next_check; /* check.c: after so many events */

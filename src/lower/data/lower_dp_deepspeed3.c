@@ -42,6 +42,12 @@
  * fast without tensor parallelism (gpt-1.7b of table 1: -12 %), and of launches that are too dear: with
  * --host-launch 7us the last is 69.7 s. Nothing here was fitted to them.
  *
+ * Hooks (hook_calls, gather_calls). Of each module, with weights or without, they run in Python before
+ * and after each pass, and look at parameters, streams and events one by one: the host calls so many
+ * functions for each visit of a weight's module, and for each weight that is gathered (LS_HOST_PYTHON).
+ * Example: 16 layers of 9 weights, two visits of each and one gather of 7: 16 x (2 x 9 x 779 + 7 x 487) =
+ * 279,000 calls, 0.28 s, in a step that has 90 ms of kernels. What hooks do at the end of a step is left out.
+ *
  * N@G is MiCS: parts are of groups of G ranks, and at the boundary of a step the replicas
  * all-reduce their parts.
  *
@@ -555,6 +561,41 @@ next_visit (const DpPass *p, guint o, bool is_again)
   return v->operator_ == o && v->is_again == is_again ? v : NULL;
 }
 
+/* Tensors that a program has apart, as Q, K and V, which one operator computes; or its modules, of which a
+ * bias is none, unless an operator adds it that has no other tensor. */
+static uint64_t
+n_tensors (const LsOperator *op, bool of_modules)
+{
+  g_autoptr (GArray) tensors = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  ls_operator_tensors (op, true, tensors);
+  uint64_t n = 0;
+  for (guint i = 0; i < tensors->len; i++)
+    n += !of_modules || g_array_index (tensors, LsTensor, i).kind != LS_TENSOR_VECTOR;
+  return MAX (n, 1);
+}
+
+static uint64_t
+n_gathered (const DpPass *p, Zero3List list)
+{
+  uint64_t n = 0;
+  for (guint i = 0; i < list.n; i++) {
+    const LsOperator *op = operator_at (p->c, param_at (p->state, list, i) / LS_OPERATOR_MAX_PARAMS);
+    n += n_tensors (op, false) / op->params.n;
+  }
+  return n;
+}
+
+/* What hooks of Python cost the host at a visit. */
+static void
+run_hooks (Build *b, const DpPass *p, const Zero3Visit *v)
+{
+  const LsDataParallel *d = &b->l->s->data;
+  uint64_t n = d->hook_calls * n_tensors (operator_at (p->c, v->operator_), true)
+      + d->gather_calls * (n_gathered (p, v->fetch) + n_gathered (p, v->prefetch));
+  if (n > 0)
+    deepspeed_calls (b, LS_HOST_PYTHON, n, "hooks of modules");
+}
+
 static void
 fetch (Build *b, DpPass *p, guint o, bool is_again, LsTag tag)
 {
@@ -563,6 +604,7 @@ fetch (Build *b, DpPass *p, guint o, bool is_again, LsTag tag)
   if (!v || s->is_fetched)
     return;
   s->is_fetched = true;
+  run_hooks (b, p, v);
   gather_list (b, p, v->fetch);
   bool is_blocking = b->l->s->data.collective_lists;
   if (is_blocking && v->n_waits > 0)
@@ -762,7 +804,7 @@ step_end (Build *b, uint32_t pp_rank)
       continue;
     deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (b->l), numel, n_copies,
                       LS_TAG_OPTIMIZER);
-    deepspeed_views (b, 3 * n_copies);
+    deepspeed_calls (b, LS_HOST_VIEW, 3 * n_copies, VIEWS);
   }
 }
 

@@ -116,7 +116,7 @@ job_add_trunk (Job *job, const char *name, double capacity, double bytes)
 static void
 job_report (Job *job, LsReport *r)
 {
-  static const double share[4] = { 1, 2, 5, 4 };
+  static const double share[LS_N_COST_SHARES] = { 1, 2, 5, 4, 2 };
   job->trace.t.n_resources = job->cluster.trunks->len + 2;
   ls_report_init (r, &job->trace.t, &job->memory, &job->model, &job->strategy, &job->cluster, share);
 }
@@ -322,6 +322,7 @@ shares_of_kernel_time (void)
   LS_CHECK_DOUBLE (r.share_fitted, ==, 0.25);
   LS_CHECK_DOUBLE (r.share_roofline, ==, 0.625);
   LS_CHECK_DOUBLE (r.share_extrapolated, ==, 0.5);
+  LS_CHECK_DOUBLE (r.share_unknown, ==, 0.25);
   ls_report_clear (&r);
   job_clear (&job);
 }

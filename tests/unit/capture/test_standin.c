@@ -645,7 +645,7 @@ a_step_is_recorded_in_order (void)
 {
   static const char expected[]
       = "o 7 40 0 aten::mm\nn stub\nk 7 0 0 2 3 1 64 1 1\nc 8 0 16 1\nr 0\nw 1 0\n(\nm 8 1 -1 all-reduce 4 7 0\n)\n"
-        "o 9 41 0 MmBackward0, seq = 3\nk 9 0 0 1 1 1 32 1 1\nh 0\ne 0\nk 0 0 0 1 1 1 32 1 1\na\n";
+        "o 9 41 0 MmBackward0, seq = 3\nk 9 0 0 1 1 1 32 1 1\nh 0\ne 0\ny 2\nk 0 0 0 1 1 1 32 1 1\na\n";
   static const char stub;
   g_autofree char *path = g_build_filename (g_get_tmp_dir (), "lockstep-record-XXXXXX", NULL), *said = NULL;
   int file = g_mkstemp (path);
@@ -681,6 +681,16 @@ a_step_is_recorded_in_order (void)
   cudaStreamSynchronize (NULL);
   cudaEventSynchronize (event);
   nvtx_pop ();
+  /* the second is the capture's own, and the third, as it is within another */
+  for (guint i = 0; i < 4; i++) {
+    ls_capture_called (NULL, NULL, 0, NULL);
+    if (i == 0)
+      ls_capture_apart (1);
+    if (i < 2)
+      ls_capture_apart (i == 0);
+    if (i == 2)
+      ls_capture_apart (0);
+  }
   cudaLaunchKernel (&stub, one, warp, NULL, 0, NULL);
   cudaDeviceSynchronize ();
   ls_capture_record (NULL, NULL);

@@ -21,7 +21,8 @@ static const struct {
   LsAccess access;
   double bytes;
   bool is_known;
-  double made; /* bytes that were allocated before it */
+  double made;     /* bytes that were allocated before it */
+  double elements; /* that it touches; 0: not looked at */
 } launches[] = {
   { "vectorized_elementwise_kernel", "aten::add", "[\"" ACTIVATION "\",\"" ACTIVATION "\",1]",
     "[\"" ACTIVATION "\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, 3 * 33554432.0, true },
@@ -39,20 +40,45 @@ static const struct {
     "[\"c10::complex<float>[64,512]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_BCAST32, 8 * (2 * 64 * 512 + 512.0),
     true },
   { "vectorized_gather_kernel", "aten::index_select", "[\"bf16[32000,1024]\",0,\"int64[512]\"]",
-    "[\"bf16[512,1024]\"]", LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, 2 * (2 * 512 * 1024 + 8 * 512.0), true },
+    "[\"bf16[512,1024]\"]", LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, 2 * (2 * 512 * 1024 + 8 * 512.0), true, 0,
+    514 * 1024 },
   { "sum_and_scatter", "aten::embedding_dense_backward", "[\"bf16[512,1024]\",\"int64[512]\",32000]",
-    "[\"bf16[32000,1024]\"]", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, 2 * (2 * 512 * 1024 + 8 * 512.0),
-    true },
+    "[\"bf16[32000,1024]\"]", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, 2 * (2 * 512 * 1024 + 8 * 512.0), true,
+    0, 514 * 1024 },
+  { "index_elementwise_kernel", "aten::index", "[\"fp32[512,32000]\",[\"int64[512]\",\"int64[512]\"]]",
+    "[\"fp32[512]\"]", LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, 2 * (2 * 8 + 4) * 512.0, true, 0, 5 * 512 },
+  { "index_elementwise_kernel", "aten::_index_put_impl_",
+    "[\"fp32[512,32000]\",[\"int64[512]\",\"int64[512]\"],\"fp32[512]\",false,false]",
+    "[\"fp32[512,32000]\"]", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER, 2 * (2 * 8 + 4) * 512.0, true, 0,
+    5 * 512 },
+  /* a loss reads, and its gradient is, a number of each row; without a table as large as all, nothing is left out */
+  { "nll_loss_forward_reduce_cuda_kernel_2d", "aten::nll_loss_forward",
+    "[\"fp32[512,32000]\",\"int64[512]\",null,1,-100]", "[\"fp32[]\",\"fp32[]\"]", LS_KERNEL_CROSS_ENTROPY,
+    LS_ACCESS_GATHER, 2 * (8 * 512 + 2 * 4.0), true, 0, 2 * 512 + 2 },
+  { "nll_loss_backward_reduce_cuda_kernel_2d", "aten::nll_loss_backward",
+    "[\"fp32[]\",\"fp32[512,32000]\",\"int64[512]\",null,1,-100,\"fp32[]\"]", "[\"fp32[512,32000]\"]",
+    LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_SCATTER, 2 * (8 * 512 + 2 * 4.0), true, 0, 2 * 512 + 2 },
+  { "vectorized_gather_kernel", "aten::index_select", "[\"bf16[512,1024]\",0,\"int64[512]\"]",
+    "[\"bf16[512,1024]\"]", LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER, 2 * 2 * 512 * 1024 + 8 * 512.0, true, 0,
+    512 * 1024 },
+  /* aligned tensors are joined in vectors; FSDP2 copies lists of tensors */
+  { "CatArrayBatchedCopy_aligned16_contig", "aten::cat", "[[\"fp32[64]\",\"fp32[64]\"],0]", "[\"fp32[128]\"]",
+    LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, 2 * 512.0, true },
+  { "CatArrayBatchedCopy", "aten::cat", "[[\"bf16[64,3]\",\"bf16[64,3]\"],1]", "[\"bf16[64,6]\"]",
+    LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT, 2 * 768.0, true },
+  { "split_with_sizes_copy_out_contiguous_no_cast_kernel", "fsdp::split_with_sizes_copy",
+    "[\"fp32[8,64]\",[32,32],1,[\"fp32[8,32]\",\"fp32[8,32]\"]]", "[]", LS_KERNEL_ELEMENTWISE,
+    LS_ACCESS_MULTI, 2 * 2048.0, true },
   { "reduce_kernel", "aten::sum", "[\"bf16[8192,2048]\",[0],true]", "[\"bf16[1,2048]\"]", LS_KERNEL_REDUCTION,
     LS_ACCESS_COLRED, 2 * (8192 * 2048 + 2048.0), true },
   { "reduce_kernel", "aten::mean", "[\"fp32[16,4096]\",[-1],true]", "[\"fp32[16,1]\"]", LS_KERNEL_REDUCTION,
     LS_ACCESS_ROWRED, 4 * (16 * 4096 + 16.0), true },
-  /* lists that are changed in place are read and written, and not given back */
+  /* lists that are changed in place are read and written, and not given back: of Adam all but gradients */
   { "multi_tensor_apply_kernel", "aten::_foreach_mul_", "[[\"fp32[100]\",\"fp32[28]\"],null]", "[]",
     LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI, 2 * 4 * 128.0, true },
   { "multi_tensor_apply_kernel", "aten::_fused_adamw_",
     "[[\"bf16[128]\"],[\"bf16[128]\"],[\"bf16[128]\"],[\"bf16[128]\"]]", "[]", LS_KERNEL_OPTIMIZER,
-    LS_ACCESS_ADAM16, 5 * 2 * 128.0, true },
+    LS_ACCESS_ADAM16, 7 * 2 * 128.0, true },
   { "triton_red_fused_add_0", "triton_red_fused_add_0", "[\"bf16[64,64]\",\"bf16[64,64]\",4096]",
     "[\"bf16[64,64]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED, 3 * 2 * 4096.0, true },
   { "flash_fwd_kernel", "aten::_flash_attention_forward",
@@ -102,6 +128,9 @@ kernels_are_of_their_class (void)
                        && k.access == launches[i].access && fabs (k.bytes - launches[i].bytes) < 0.5,
                    __FILE__, __LINE__, "launch %u: known %d, kind %s, access %s, %.0f bytes", i, is_known,
                    ls_kernel_kind_names[k.kind].name, ls_access_names[k.access].name, k.bytes);
+    double n = (double) k.m * (double) k.n, most = launches[i].elements;
+    ls_check_impl (most <= 0 || (n <= most && n > most / 2), __FILE__, __LINE__, "launch %u: %.0f elements",
+                   i, n);
     cJSON_Delete (inputs);
     cJSON_Delete (outputs);
   }

@@ -380,6 +380,23 @@ lists_take_the_time_of_the_host (void)
   dp_clear (&views);
 }
 
+/* Each module with weights is visited in the forward and in the backward, and its tensors, biases too, are
+ * gathered for both: of a layer two norms, Q, K, V, three other products, and two
+ * sums that add a bias; of the ends words, positions, a
+ * norm and the head. */
+static void
+hooks_call_python (void)
+{
+  LsPlan *plan
+      = dp_plan (PLAIN ONCE "--zero 3 --global-batch 8 --hook-calls 3 --gather-calls 100", dp_untied);
+  uint64_t n = 0;
+  for (uint32_t s = 0; plan && s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++)
+      n += plan->segments[s].ops[o].host == LS_HOST_PYTHON ? plan->segments[s].ops[o].repeat : 0;
+  LS_CHECK_INT (n, ==, 2 * (3 * (4 * 10 + 4) + 100 * (4 * 14 + 5)));
+  ls_plan_free (plan);
+}
+
 /* Weights in fp8, in both layouts beside 16 bits, are cut as all parameters are. */
 static void
 fp8_weights_are_cut_with_the_rest (void)
@@ -450,5 +467,6 @@ LS_TEST_SUITE (LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_grad
                LS_TEST (short_operators_wait_for_their_gathers), LS_TEST (small_parameters_persist),
                LS_TEST (lists_move_what_others_move), LS_TEST (lists_are_copied_once_for_each_rank),
                LS_TEST (persistent_parameters_are_copied_part_by_part),
-               LS_TEST (lists_take_the_time_of_the_host), LS_TEST (a_server_sends_to_everybody),
-               LS_TEST (fp8_weights_are_cut_with_the_rest), LS_TEST (a_step_copies_the_gradients))
+               LS_TEST (lists_take_the_time_of_the_host), LS_TEST (hooks_call_python),
+               LS_TEST (a_server_sends_to_everybody), LS_TEST (fp8_weights_are_cut_with_the_rest),
+               LS_TEST (a_step_copies_the_gradients))

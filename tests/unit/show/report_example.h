@@ -60,6 +60,7 @@ report_example (void)
     .share_fitted = 0.9,
     .share_roofline = 0.1,
     .share_extrapolated = 0.02,
+    .share_unknown = 0.01,
     .digest = 0xabc,
   };
 }

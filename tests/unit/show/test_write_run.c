@@ -54,6 +54,8 @@ static const char golden[]
       "  leaf* > spines                         25.0 %  mean  12.5 %    100.00 GB  (4 links)\n"
       "\n"
       "Kernel times  0.0 % measured, 90.0 % fitted, 10.0 % roofline; 2.0 % extrapolated\n"
+      "              1.0 % of no known class: a guess of two passes; with one to four kernels take\n"
+      "              -0.5 to +1.0 %\n"
       "Simulated     3 steps of 12,345,678 ops, 64 ranks in 8 classes (8 to 1); digest 0000000000000abc\n";
 
 static void

@@ -190,6 +190,8 @@ class JobOptions(TypedDict, total=False):
     max_reuse_distance: Number  # stage 3: parameters are kept if fewer elements are used before their next use; 0: none [1e9]
     collective_lists: Text  # stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank [0]
     bucket_all_reduce: Text  # stages 1 and 2: buckets are all-reduced, twice the bytes (use_multi_rank_bucket_allreduce), not reduced and scattered [0]
+    hook_calls: Number  # stage 3: calls of functions of Python each time that a weight's module is visited, by hooks of it and of those without weights [0]
+    gather_calls: Number  # stage 3: calls of functions of Python for each weight that is gathered [0]
     cuda_graphs: Literal["none", "layer", "step"] | Sequence[Literal["none", "layer", "step"]] | None  # what is launched as one CUDA graph: a layer each way, or the step up to the optimizer [none]
     host_launch: Text  # what issuing a kernel costs the host; 0us: nothing. Defaults are times the call_time of the cluster's CPUs [10us, or as a fit of the cluster has it]
     host_comm: Text  # the same for a collective or a group of sends and receives [20us]
