@@ -142,7 +142,7 @@ typedef struct LsSched {
   uint64_t (*in_flight) (const LsSchedShape *shape, uint32_t rank);
 } LsSched;
 
-const LsSched *ls_sched_find (const char *name); /* in any case of letters; NULL if unknown */
+const LsSched *ls_sched_find (const char *name); /* in any case, or a paper's name; NULL if unknown */
 const LsSched *ls_sched_at (guint i);            /* NULL past the end */
 const LsSched *ls_sched_usual (uint32_t pp, uint32_t vpp);
 

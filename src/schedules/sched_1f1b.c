@@ -2,8 +2,8 @@
  * backwards that are left.
  *
  * GPipe, all of whose forwards are warm-up: all forwards, then all backwards, both in the order of the
- * micro-batches (as in PyTorch; the paper draws the backwards reversed, which takes as long). The step takes
- * (m + p - 1)(F + B), a bubble of (p - 1)/m of the ideal time, and every rank keeps the
+ * micro-batches (as in PyTorch; gpipe-lifo has the backwards reversed, as the paper draws them, and takes as
+ * long). The step takes (m + p - 1)(F + B), a bubble of (p - 1)/m of the ideal time, and every rank keeps the
  * activations of all m micro-batches.
  *
  *     p = 2, m = 3      rank 0   F0 F1 F2 .  .  B0 B1 B2
@@ -111,6 +111,22 @@ const LsSched ls_sched_gpipe = {
   .name = "gpipe",
   .chunks = LS_CHUNKS_ONE,
   .n_warmup = all_forwards,
+  .in_flight = all_in_flight,
+};
+
+/* The backwards begin with the micro-batch that came last, as figure 2c of the paper draws them. */
+static LsAction
+nth_last_first (const LsSchedShape *shape, LsActionType type, uint32_t k)
+{
+  return (LsAction) { .mb = type == LS_ACTION_F ? k : shape->n_micro_batches - 1 - k,
+                      .type = (uint8_t) type };
+}
+
+const LsSched ls_sched_gpipe_lifo = {
+  .name = "gpipe-lifo",
+  .chunks = LS_CHUNKS_ONE,
+  .n_warmup = all_forwards,
+  .nth = nth_last_first,
   .in_flight = all_in_flight,
 };
 

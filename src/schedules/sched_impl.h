@@ -10,6 +10,7 @@ extern const LsSched ls_sched_chimera;
 extern const LsSched ls_sched_dualpipe;
 extern const LsSched ls_sched_dualpipev;
 extern const LsSched ls_sched_gpipe;
+extern const LsSched ls_sched_gpipe_lifo;
 extern const LsSched ls_sched_hanayo;
 extern const LsSched ls_sched_interleaved;
 extern const LsSched ls_sched_interleaved_zb;

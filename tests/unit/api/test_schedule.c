@@ -186,11 +186,17 @@ named_schedules_are_compared (void)
 static void
 every_schedule_has_a_row (void)
 {
-  static const char *const names[]
-      = { "naive",      "gpipe",          "1f1b",      "pipedream", "interleaved-1f1b",
-          "looped-bfs", "interleaved-zb", "zb-h1",     "zb-h2",     "zb-auto",
-          "zb-1p",      "zb-2p",          "zbv",       "zbv-auto",  "v-half",
-          "v-min",      "dualpipe",       "dualpipev", "chimera",   "hanayo" };
+  static const char *const names[] = { "naive",      "gpipe",
+                                       "gpipe-lifo", "1f1b",
+                                       "pipedream",  "interleaved-1f1b",
+                                       "looped-bfs", "interleaved-zb",
+                                       "zb-h1",      "zb-h2",
+                                       "zb-auto",    "zb-1p",
+                                       "zb-2p",      "zbv",
+                                       "zbv-auto",   "v-half",
+                                       "v-min",      "dualpipe",
+                                       "dualpipev",  "chimera",
+                                       "hanayo" };
   g_autoptr (LsAnswer) s = asked ("schedule", "all - pp 4 micro-batches 8 w-time 1");
   if (!s)
     return;

@@ -173,6 +173,7 @@ orders_are_those_drawn_in_their_files (void)
   check_text ("none", (LsSchedShape) { 1, 1, 3 }, "0F0,0B0,0F1,0B1,0F2,0B2\n");
   check_text ("naive", (LsSchedShape) { 2, 1, 2 }, "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n");
   check_text ("gpipe", (LsSchedShape) { 2, 1, 3 }, "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1F1,1F2,1B0,1B1,1B2\n");
+  check_text ("gpipe-lifo", (LsSchedShape) { 2, 1, 3 }, "0F0,0F1,0F2,0B2,0B1,0B0\n1F0,1F1,1F2,1B2,1B1,1B0\n");
   check_text ("1f1b", (LsSchedShape) { 2, 1, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
   check_text ("pipedream", (LsSchedShape) { 2, 0, 3 }, "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
   check_text ("interleaved-1f1b", (LsSchedShape) { 2, 2, 2 },
@@ -212,8 +213,9 @@ static void
 registry_finds_each_schedule_by_its_name (void)
 {
   static const char *const names[] = {
-    "none",  "naive", "gpipe", "1f1b",     "pipedream", "interleaved-1f1b", "looped-bfs", "interleaved-zb",
-    "zb-h1", "zb-h2", "zbv",   "dualpipe", "dualpipev", "chimera",          "hanayo",
+    "none",       "naive",          "gpipe", "gpipe-lifo", "1f1b", "pipedream", "interleaved-1f1b",
+    "looped-bfs", "interleaved-zb", "zb-h1", "zb-h2",      "zbv",  "dualpipe",  "dualpipev",
+    "chimera",    "hanayo",
   };
   const LsSched *s;
   for (guint i = 0; (s = ls_sched_at (i)); i++)
@@ -221,6 +223,7 @@ registry_finds_each_schedule_by_its_name (void)
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     LS_CHECK (ls_sched_find (names[i]) != NULL);
   LS_CHECK (ls_sched_find ("zb-9p") == NULL);
+  LS_CHECK (ls_sched_find ("DAPPLE") == ls_sched_find ("1f1b")); /* a paper's name */
 }
 
 static void

@@ -101,11 +101,12 @@ static void
 one_rank_alone_is_legal (void)
 {
   static const char *const names[] = {
-    "none",       "naive",          "gpipe", "1f1b",      "pipedream", "zb-h1", "zb-h2", "interleaved-1f1b",
-    "looped-bfs", "interleaved-zb", "zbv",   "dualpipev", "hanayo",
+    "none",           "naive", "gpipe",     "gpipe-lifo",       "1f1b",
+    "pipedream",      "zb-h1", "zb-h2",     "interleaved-1f1b", "looped-bfs",
+    "interleaved-zb", "zbv",   "dualpipev", "hanayo",
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    LsSchedShape shape = { 1, i < 7 ? 1 : 2, 4 };
+    LsSchedShape shape = { 1, i < 8 ? 1 : 2, 4 };
     LsSchedTimes times = times_of (3, 4, 2, 0, 100);
     g_autoptr (LsSchedEval) e = evaluate (names[i], &shape, &times);
     if (e)

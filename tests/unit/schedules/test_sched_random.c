@@ -21,7 +21,7 @@ bound (const char *schedule, const LsSchedShape *s, uint32_t r)
 
   if (strcmp (schedule, "none") == 0 || strcmp (schedule, "naive") == 0)
     return 1;
-  if (strcmp (schedule, "gpipe") == 0)
+  if (g_str_has_prefix (schedule, "gpipe"))
     return m;
   if (strcmp (schedule, "1f1b") == 0 || strcmp (schedule, "pipedream") == 0)
     return MIN (m, p - r);
@@ -60,7 +60,7 @@ formula (const char *schedule, const LsSchedShape *s, const LsSchedEval *e, LsTi
 
   if (strcmp (schedule, "none") == 0 || strcmp (schedule, "naive") == 0)
     return 3 * m * p;
-  if (strcmp (schedule, "gpipe") == 0 || strcmp (schedule, "1f1b") == 0
+  if (g_str_has_prefix (schedule, "gpipe") || strcmp (schedule, "1f1b") == 0
       || strcmp (schedule, "pipedream") == 0)
     return 3 * (m + p - 1);
   if (strcmp (schedule, "interleaved-1f1b") == 0 || strcmp (schedule, "looped-bfs") == 0)
