@@ -1,4 +1,4 @@
-"""The descriptions: *.json beside this file, a set of figures each (README.md has their keys)."""
+"""The descriptions: *.json in this folder, a set of figures each (README.md has their keys)."""
 
 import ast
 import json
@@ -127,8 +127,8 @@ def names_in(text):
 # --- descriptions ---
 
 KEYS = {
-    "id", "title", "shows", "source", "cases", "label", "runs", "series", "claims", "pictures", "holdings", "chart", "note", "cheap",
-    "missing",
+    "id", "title", "shows", "source", "cases", "label", "runs", "series", "claims", "pictures", "holdings", "flows", "blocks", "chart", "table", "note",
+    "cheap", "missing",
 }
 SERIES_KEYS = {"what", "unit", "ours", "source", "kind", "tolerance", "points", "where", "miss"}
 KINDS = {"published", "worked", "formula", "read off"}
@@ -210,6 +210,11 @@ class Figure:
         if "holdings" in self.description:
             for case in self.cases:
                 yield self.description["holdings"]["run"], case
+        for flow in self.description.get("flows", []):
+            for run in [flow["owners"], *(column["run"] for column in flow["columns"])]:
+                yield run, {}
+        for blocks in self.description.get("blocks", []):
+            yield blocks["run"], {}
 
     def commands(self):
         """All, in the order in which they are first needed."""

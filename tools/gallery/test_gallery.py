@@ -18,6 +18,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
+import boxes  # noqa: E402
+import theme  # noqa: E402
+import write_traces  # noqa: E402
 from figures import Evaluator, Wrong, read_sets  # noqa: E402
 
 # Answers any command with its options, as numbers where they are: "--n 4" is {"n": 4}.
@@ -29,9 +32,12 @@ print(json.dumps({k[2:]: json.loads(v) for k, v in zip(words, words[1:]) if k[:2
 """
 
 # What the gallery must have: the figures and tables of the lecture notes.
-ROWS = """node torus a2a-256 primitives ar-rs-ag ring-rounds ar-algorithms ps-central ddp-memory zero-bars zero-flow fsdp-streams
-dp-batch naive-pp gpipe 1f1b interleaved zb-h1 zb-h2 dualpipe pipedream pp-batch tp-cliff act-formulas act-models sp-flow
-recompute-batch ckpt-k strategy-table b-over-n sc21-table1 ptdp-zero3 tp-pp-162b mb-91b llama3-mfu dsv3 failures nesting 3d"""
+ROWS = """node torus a2a-256 primitives ar-rs-ag ring-rounds ar-algorithms ps-central ddp-memory ddp-flow zero-bars zero-cost zero-flow
+fsdp-streams dp-batch naive-pp resnet gpipe 1f1b dapple interleaved zb-h1 zb-h2 dualpipe pipedream pp-batch tp-cliff act-formulas
+act-models memory-step sp-flow cp-flow ep-flow recompute-batch ckpt-k keep-nothing offload strategy-table b-over-n sc21-table1
+ptdp-zero3 tp-pp-162b mb-91b llama3-mfu dsv3 failures nesting 3d"""
+# Which picture is made by which figure.
+PAGE = HERE.parent.parent / "src/manual/recipes/lecture-notes.md"
 
 
 def figure(**keys):
@@ -144,7 +150,88 @@ class Builder(unittest.TestCase):
         self.assertIn("no figure nothing", self.build(dear, cheap, options=["--only", "nothing"])[0].stderr)
 
 
+class Drawings(unittest.TestCase):
+    # A reduce-scatter of two ranks as `collective --messages` tells it.
+    SCATTER = {"rows": [{"n_ranks": 2}], "n_blocks": 2, "n_rounds": 1, "held": [
+        {"after_rounds": 0, "place": "0", "blocks": "0 0"}, {"after_rounds": 0, "place": "1", "blocks": "1 1"},
+        {"after_rounds": 1, "place": "0", "blocks": "0+1 0"}, {"after_rounds": 1, "place": "1", "blocks": "1 0+1"}]}
+    PLACED = """text before
+  rank  node   gpu   nic    pp    dp    cp    tp  prev  next
+     0     0     0     0     0     0     0     0     -     2
+     1     0     1     1     0     0     0     1     -     3
+     2     1     0     0     1     0     0     0     0     -
+     3     1     1     1     1     0     0     1     1     -
+
+text after 9 9"""
+
+    def words(self, svg):
+        return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+    def test_owners_are_those_who_alone_hold_a_sum(self):
+        self.assertEqual(boxes.owners(self.SCATTER), [0, 1])
+        everywhere = {**self.SCATTER, "held": [{**h, "blocks": "0+1 0+1"} for h in self.SCATTER["held"]]}
+        self.assertEqual(boxes.owners(everywhere), [None, None])
+
+    def test_a_flow_shows_sums_at_their_owners_alone(self):
+        column = {"name": "c", "after": "end", "letter": "G"}
+        for keep, sums in (("own", ["ΣG0", "ΣG1"]), ("all", ["ΣG0", "G1", "G0", "ΣG1"])):
+            words = self.words(boxes.draw_flow("T", "", [({**column, "keep": keep}, self.SCATTER)], [0, 1]))
+            self.assertEqual([w for w in words if w[-2:] in ("G0", "G1")], sums)
+
+    def test_what_is_reduced_already_is_at_its_owner(self):
+        column = {"name": "c", "after": "start", "letter": "G", "reduced_from": 1}
+        words = self.words(boxes.draw_flow("T", "", [(column, self.SCATTER)], [0, 1]))
+        self.assertEqual([w for w in words if w[-2:] in ("G0", "G1")], ["G0", "G0", "ΣG1"])
+
+    def test_a_placement_is_read_and_each_rank_drawn_once(self):
+        rows = boxes.read_placement(self.PLACED)
+        self.assertEqual([(r["rank"], r["node"], r["pp"], r["tp"], r["next"]) for r in rows], [(0, 0, 0, 0, 2), (1, 0, 0, 1, 3), (2, 1, 1, 0, None), (3, 1, 1, 1, None)])
+        words = self.words(boxes.draw_blocks("T", "", self.PLACED))
+        self.assertEqual([w for w in words if w.isdigit()], ["0", "1", "2", "3"])
+        self.assertEqual([w for w in words if w.startswith(("node", "stage"))], ["stage 0", "stage 1", "node 0", "node 1"])
+
+    @unittest.skipUnless(theme.has_gnuplot(), "no gnuplot")
+    def test_bars_have_their_numbers_the_source_s_and_a_limit(self):
+        svg = theme.draw_bars("T", "N", [("a", [2, 3], 5.5), ("b", [1, 0], None)], [("x", "parameters"), ("y", "gradients")], "source", {"ylabel": "GB", "limit": {"at": 4, "name": "4 GB"}})
+        words = re.sub(r"<[^>]*>", "", svg).split()
+        for word in ("5", "(5.5)", "1", "x", "y", "source", "GB", "4"):
+            self.assertIn(word, words)
+
+    @unittest.skipUnless(theme.has_gnuplot(), "no gnuplot")
+    def test_curves_have_their_numbers_marks_and_the_colours_of_the_palette(self):
+        svg = theme.draw_curves("T", "N", [theme.Curve("c", [(8, 2.5, None), (16, 7.5, 7)])], {"ylabel": "y", "xlabel": "x", "log": "x", "marks": [[8, "node: 8 GPUs"]]})
+        words = re.sub(r"<[^>]*>", "\n", svg)
+        for word in ("2.5", "7.5", "node: 8 GPUs", "c: simulated", "c: source"):
+            self.assertIn(word, words)
+        self.assertIn("var(--series-0)", svg)
+        self.assertIn(theme.PALETTE["series-0"][1], svg.split("prefers-color-scheme:dark")[1])
+        self.assertNotRegex(svg, r"#332288\"")
+
+    def test_the_theme_is_the_house_s(self):
+        plot = (theme.ROOT / "src/show/plot/plot_collective.c").read_text()
+        for name in ("ONLY_WIDTH", "ONLY_HEIGHT", "TOP", "LEFT", "BOTTOM", "KEY_WIDTH"):
+            self.assertEqual(int(re.search(rf"#define {name} +(\d+)", plot)[1]), getattr(theme, name), name)
+        scripts = "".join((theme.ROOT / f"src/show/text/{name}_text.txt").read_text() for name in ("picture", "plot_collective"))
+        for text in (theme.FONT, f"'{theme.TITLE_FONT}'", theme.NOTE, theme.GRID, theme.BOUNDARY, "dashtype (6,4)", "set border 3 linecolor rgb", "linewidth 2"):
+            self.assertIn(text, scripts)
+        markers = re.search(r"markers\[\] = \{ ([\d, ]+)", plot)[1].split(", ")
+        self.assertEqual([int(m) for m in markers[:5]], theme.MARKERS)
+
+    def test_traces_are_those_that_their_script_writes(self):
+        for name, text in write_traces.traces().items():
+            self.assertEqual((theme.ROOT / "traces" / f"{name}.json").read_text(encoding="utf-8"), text, name)
+
+
 class Descriptions(unittest.TestCase):
+    def test_the_manual_has_each_figure_and_no_other(self):
+        tables = re.findall(r"<!-- pictures -->\n(.*?)<!-- /pictures -->", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+        rows = [line.split("|")[1:4] for table in tables for line in table.splitlines()[2:]]
+        named = [name for row in rows for name in re.findall(r"`([^`]+)`", row[1])]
+        ids = {figure.id for figure in read_sets(sorted(HERE.glob("*.json")))}
+        self.assertEqual(set(named), ids)
+        for what, names, differs in rows:
+            self.assertTrue("`" in names or names.strip() == "none" and differs.strip(), what)
+
     def test_every_row_is_there(self):
         ids = {figure.id for figure in read_sets(sorted(HERE.glob("*.json")))}
         self.assertEqual(set(ROWS.split()) - ids, set())
