@@ -33,7 +33,7 @@ class Drawing:
         self.used.add(paint)
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{align}" fill="var(--{paint})"{weight}>{escape(text)}</text>')
-        width = 0.58 * size * len(text)
+        width = (0.68 if bold else 0.6) * size * len(text)
         self.grow(x + (width if align == "start" else width / 2 if align == "middle" else 0), y + 4)
 
     def arrow(self, x0, y0, x1, y1, paint="edge", weight=1.5, both=False):

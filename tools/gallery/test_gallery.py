@@ -236,6 +236,11 @@ class Descriptions(unittest.TestCase):
         ids = {figure.id for figure in read_sets(sorted(HERE.glob("*.json")))}
         self.assertEqual(set(ROWS.split()) - ids, set())
 
+    def test_jobs_are_the_textbook_s_but_for_those_that_the_manual_names(self):
+        named = re.search(r"four figures of what a program was measured to do:(.*?)run that program", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+        others = {f.id for f in read_sets(sorted(HERE.glob("*.json"))) if any("--software" in command for command in f.commands())}
+        self.assertEqual(others, set(re.findall(r"`([^`]+)`", named)))
+
     def test_every_number_that_is_simulated_has_a_command(self):
         for f in read_sets(sorted(HERE.glob("*.json"))):
             self.assertTrue(f.commands() or f.description.get("missing"), f.id)
