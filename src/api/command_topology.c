@@ -3,6 +3,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/topology_view.h"
+#include "data/machines/machines.h"
 #include "data/text/write_file.h"
 #include "show/draw/pictures.h"
 #include "show/answers.h"
@@ -10,12 +11,14 @@
 typedef struct {
   LsTopologyRun *run;
   gboolean has_links, has_all;
+  char *from; /* the cluster made of files, in JSON; NULL: it has a file */
 } Data;
 
 static void
 data_free (gpointer data)
 {
   ls_topology_run_free (((Data *) data)->run);
+  g_free (((Data *) data)->from);
   g_free (data);
 }
 
@@ -52,6 +55,12 @@ write_dot (gconstpointer data, const char *path, GError **error)
 }
 
 static gboolean
+write_cluster (gconstpointer data, const char *path, GError **error)
+{
+  return ls_write_text (path, ((const Data *) data)->from, error);
+}
+
+static gboolean
 draw (gconstpointer data, const char *path, GError **error)
 {
   g_autoptr (LsDrawing) drawing = ls_draw_topology (((const Data *) data)->run->map, NULL);
@@ -71,13 +80,29 @@ check_picture (const LsRequest *r, const char *key, GError **error)
                   path);
 }
 
+/* *ret_json: the files put together, named after what is written; NULL: it was not asked for. */
+static gboolean
+read_files (const LsRequest *r, char **ret_json, GError **error)
+{
+  g_autofree const char **files = ls_request_texts (r, "from");
+  const char *output = ls_request_text (r, "output");
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *name = output ? ls_output_name (output, error) : g_strdup ("from-files");
+  if (!name)
+    return FALSE;
+  *ret_json = files && *files ? ls_topology_from (files, name, diags) : NULL;
+  return ls_diag_list_to_error (diags, error);
+}
+
 static LsTopologyRun *
-describe (const LsRequest *r, GError **error)
+describe (const LsRequest *r, char *from, GError **error)
 {
   g_autofree const char **paths = ls_request_texts (r, "path");
   const char *lists = ls_request_is_on (r, "all") ? "all" : ls_request_text (r, "dot") ? "dot" : NULL;
   LsJobSpec spec;
   ls_job_spec_init (&spec);
+  if (from)
+    spec.cluster = g_strdup (from);
   LsTopologyRun *run = ls_request_set_own (r, ls_request_set_knob, &spec, error)
       ? ls_topology_run_new (&spec, paths, lists, error)
       : NULL;
@@ -90,13 +115,15 @@ command_topology (const LsRequest *r, LsAnswer *a, GError **error)
 {
   if (!check_picture (r, "svg", error) || !check_picture (r, "png", error))
     return FALSE;
-  LsTopologyRun *run = describe (r, error);
+  g_autofree char *from = NULL;
+  LsTopologyRun *run = read_files (r, &from, error) ? describe (r, from, error) : NULL;
   if (!run)
     return FALSE;
   Data *t = g_new (Data, 1);
   gboolean has_all = ls_request_is_on (r, "all");
-  *t = (Data) { run, has_all || ls_request_is_on (r, "links"), has_all };
+  *t = (Data) { run, has_all || ls_request_is_on (r, "links"), has_all, g_steal_pointer (&from) };
   ls_answer_take (a, t, &forms);
+  ls_answer_write (a, r, "output", write_cluster);
   ls_answer_write (a, r, "dot", write_dot);
   ls_answer_write (a, r, "svg", draw);
   ls_answer_write (a, r, "png", draw);

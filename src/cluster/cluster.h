@@ -352,7 +352,9 @@ typedef struct LsClusterSpec {
   GArray *unsaid;     /* LsUnsaid, of a user's own file; NULL: nothing */
   LsFitted fitted;
   bool gpu_is_assumed, fabric_is_assumed; /* where its file has none: one of NCCL */
-  const char *unread;                     /* of such a file, interned: what has no effect; NULL: nothing */
+  GArray
+      *guessed; /* char *: what the files that it was made from do not say, and what holds; NULL: nothing */
+  const char *unread;     /* of such a file, interned: what has no effect; NULL: nothing */
   const char *links_like; /* likewise: the cluster as whose its NVLinks and NICs are, where it says none */
 } LsClusterSpec;
 
@@ -384,6 +386,9 @@ ls_server_has_nvlink (const LsServerSpec *server)
 {
   return server->nvswitch_planes > 0 || server->mesh != LS_MESH_NONE;
 }
+
+/* Of a node of counts: NVLinks of its first GPU, to switches and to other GPUs. */
+uint32_t ls_cluster_nvlinks_per_gpu (const LsClusterSpec *spec);
 
 /* Of a node of counts without NVLink: whether these of its GPUs copy to each other (LsGpuCopies). */
 bool ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to);

@@ -58,6 +58,7 @@ typedef struct {
                                       by the bandwidth alone                              */
   char *cluster;                  /* which of several clusters is meant where only the accelerator
                                       is named; NULL: not known                           */
+  char *pci;                      /* words: PCI vendor and device numbers, "10de:1db1"; NULL: not known */
   char *left_out;                 /* "clock_spread 0, reserved 0B": what a user's own file leaves
                                       to defaults; NULL: nothing                          */
 } LsGpu;

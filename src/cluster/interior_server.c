@@ -175,6 +175,16 @@ ls_mesh_links (const LsClusterSpec *s)
   return links;
 }
 
+uint32_t
+ls_cluster_nvlinks_per_gpu (const LsClusterSpec *s)
+{
+  g_autoptr (GArray) links = ls_mesh_links (s);
+  uint32_t n = s->server.nvlinks_per_gpu;
+  for (guint i = 0; i < links->len; i++)
+    n += g_array_index (links, LsMeshLink, i).a == 0 ? g_array_index (links, LsMeshLink, i).count : 0;
+  return n;
+}
+
 /* Pairs of GPUs that are joined. */
 static double
 ls_mesh_n_links (const LsClusterSpec *s)

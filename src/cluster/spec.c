@@ -9,7 +9,7 @@
 /* Strings of a struct, by their places in it. */
 typedef struct {
   uint32_t n;
-  size_t at[11];
+  size_t at[12];
 } Strings;
 
 #define STRINGS(...)                                                                                         \
@@ -45,7 +45,7 @@ static const Strings of_gpu
     = STRINGS (offsetof (LsGpu, name), offsetof (LsGpu, source), offsetof (LsGpu, product),
                offsetof (LsGpu, capability), offsetof (LsGpu, calibration), offsetof (LsGpu, nccl),
                offsetof (LsGpu, access), offsetof (LsGpu, cluster), offsetof (LsGpu, kernels_known.of),
-               offsetof (LsGpu, collectives_known.of), offsetof (LsGpu, left_out));
+               offsetof (LsGpu, collectives_known.of), offsetof (LsGpu, left_out), offsetof (LsGpu, pci));
 
 static const Strings none
     = { 0 },
@@ -73,6 +73,7 @@ static const struct {
   { offsetof (LsClusterSpec, others), &of_others },
   { offsetof (LsClusterSpec, unsaid), &of_unsaid },
   { offsetof (LsClusterSpec, also), &of_string },
+  { offsetof (LsClusterSpec, guessed), &of_string },
   { offsetof (LsClusterSpec, slices), &of_string },
 };
 

@@ -607,7 +607,8 @@ rebase_key (LsJsonDoc *doc, const char *outer, const char *key, LsDiagList *diag
 static bool
 is_own (const char *key)
 {
-  static const char *const keys[] = { "schema", "name", "also", "slices", "source", "successors", NULL };
+  static const char *const keys[]
+      = { "schema", "name", "also", "slices", "source", "pci", "successors", NULL };
   return g_strv_contains (keys, key);
 }
 

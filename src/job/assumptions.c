@@ -811,6 +811,13 @@ ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpe
   if (c->unread)
     ls_assumptions_add (all, "unread", g_strdup (c->unread), "without %s", "not taken from NCCL's file",
                         "a cluster in JSON");
+  if (c->guessed) {
+    g_autoptr (GString) guesses = g_string_new (NULL);
+    for (guint i = 0; i < c->guessed->len; i++)
+      g_string_append_printf (guesses, "%s%s", i > 0 ? "; " : "", g_array_index (c->guessed, char *, i));
+    ls_assumptions_add (all, "guessed", g_strdup (guesses->str), "guessed: %s",
+                        "not in the files that the cluster was made from", "a cluster in JSON");
+  }
   if (c->network.routing == LS_ROUTING_ECMP && has_fabric)
     ls_assumptions_add (all, "fabric_seed", g_strdup_printf ("%u", c->network.seed), of_ecmp,
                         ls_cluster_is_changed (cluster, c, "fabric.seed") ? NULL : why_seed, seed);

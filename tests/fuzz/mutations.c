@@ -310,10 +310,40 @@ any_byte_may_be_wrong (void)
   LS_CHECK_INT (n_spawned, >, 0);
 }
 
+/* Files of other programs, each as a node of its own or the fabric of a known one. */
+static void
+a_topology_may_be_wrong (void)
+{
+  static const char *const names[] = { "topo/topo-m.txt",        "topo/topo-pcie.txt", "topo/lstopo.xml",
+                                       "topo/ibnetdiscover.txt", "topo/topology.conf", "nccl-dgx.xml" };
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-mutation-XXXXXX", NULL),
+                  *file = g_build_filename (folder, "file", NULL);
+  for (guint i = 0, before = n_accepted; i < G_N_ELEMENTS (names); i++, before = n_accepted) {
+    g_autofree char *path
+        = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", names[i], NULL),
+        *text = NULL, *named = g_strconcat (file, i == 1 ? ":gpu=l40s" : NULL, NULL);
+    gsize n = 0;
+    if (!LS_CHECK (g_file_get_contents (path, &text, &n, NULL)))
+      continue;
+    for (guint32 seed = 1; seed <= n_cases (); seed++) {
+      g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+      g_autoptr (GByteArray) b = mutate_bytes (text, n, seed);
+      bool is_fabric = i == 3 || i == 4;
+      const char *const files[] = { named, is_fabric ? "dgx-h100" : NULL, NULL };
+      LS_CHECK (g_file_set_contents (file, (const char *) b->data, b->len, NULL));
+      g_autofree char *json = ls_topology_from (files, "fuzz", diags);
+      check_diags (json != NULL, diags, names[i], seed);
+    }
+    ls_check_impl (n_accepted > before, __FILE__, __LINE__, "%s: nothing was read", names[i]);
+  }
+  remove (file);
+  remove (folder);
+}
+
 int
 main (int argc, char **argv)
 {
-  static const LsTestCase tests[] = { LS_TEST (any_byte_may_be_wrong) };
+  static const LsTestCase tests[] = { LS_TEST (any_byte_may_be_wrong), LS_TEST (a_topology_may_be_wrong) };
   if (argc != 2) {
     fprintf (stderr, "usage: %s LOCKSTEP\n", argv[0]);
     return EXIT_FAILURE;

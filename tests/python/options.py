@@ -68,7 +68,8 @@ ROWS = {
         --list-shapes = --model tiny --cluster pair --gpus 1 --global-batch 1; --json"""),
     "topology": ("--cluster pair", """
         --cluster eight; --nodes 4; --gpus 16; --slice 2x2 = --cluster data/slices.json; --links; --all ! --cluster pair:nodes=300 --links; --path gpu0,gpu4
-        --dot d; --svg s.svg; --png p.png; --json"""),
+        --dot d; --svg s.svg; --png p.png; --json; --from data/topo/topology.conf --from pair = --from pair
+        --output o.json = --from pair"""),
     "schedule": ("--schedule 1f1b --pp 4 --micro-batches 8", """
         --schedule gpipe; --all; --pp 2; --vpp 2 | --schedule interleaved-1f1b; --micro-batches 4; --group 8 | --schedule interleaved-1f1b --vpp 2
         --rounds pytorch ! --schedule interleaved-1f1b --vpp 2 --micro-batches 10; --waves 2 | --schedule hanayo; --pipes 4 | --schedule chimera; --f-time 2; --b-time 3; --w-time 2

@@ -53,6 +53,10 @@ const LsLinkSpec *ls_cluster_link_at (const LsClusterSpec *spec, const char *pat
 /* The document as our files are indented, newly allocated. */
 char *ls_cluster_print (const cJSON *root);
 
+/* A cluster of one listed node, with a leaf-spine if it has NICs, as a file, without what was guessed; newly
+ * allocated. */
+char *ls_cluster_list_to_json (const LsClusterSpec *spec);
+
 /* A GPU that the cluster names becomes an object in it: paths in an object are found from where the file is.
  * Takes doc; NULL: diagnostics. */
 LsJsonDoc *ls_cluster_with_own_gpu (LsJsonDoc *doc, LsDiagList *diags);
@@ -164,5 +168,13 @@ bool ls_is_nccl_topo (const char *path); /* ends in ".xml" */
  * and diags says why (LS_ERROR_INPUT). */
 bool ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu,
                          LsClusterSpec *ret_spec, LsDiagList *diags);
+
+/* --- topology_from.c: a cluster from files of other programs ---------------------------------- */
+
+/* The kinds of files are rows there; each describes a node or a fabric, and "FILE:gpu=NAME" says which
+ * accelerator a node has. A name of a cluster, or the path of one in JSON, stands for a node too, and for the
+ * fabric if no file has one. NULL-terminated. The cluster as JSON (ls_json_is_given()), with what was guessed
+ * under that key, newly allocated; NULL: diagnostics (LS_ERROR_INPUT). */
+char *ls_topology_from (const char *const *files, const char *name, LsDiagList *diags);
 
 #endif

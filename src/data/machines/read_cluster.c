@@ -298,6 +298,7 @@ const LsField ls_cluster_fields[] = {
   { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *),
     .fields = name_element },
   { "faults", LS_FIELD_IGNORED, .expected = "object" },
+  { "guessed", LS_FIELD_ARRAY, SPEC (guessed), LS_FIELD_TEXTS, .lines = true },
   { .table = "cluster" },
 };
 
@@ -769,6 +770,35 @@ ls_cluster_print (const cJSON *root)
       g_string_append (out, c[-1] == ':' ? " " : "  ");
   cJSON_free (printed);
   return g_string_free (g_string_append_c (out, '\n'), FALSE);
+}
+
+char *
+ls_cluster_list_to_json (const LsClusterSpec *s)
+{
+  static const LsField nics[] = { { LINK ("link", nics.port) }, { NULL } };
+  static const LsField no_nics[] = { { "list", LS_FIELD_OBJECT, 0, .fields = list_fields }, { NULL } };
+  static const LsField node[] = { { "list", LS_FIELD_OBJECT, 0, .fields = list_fields },
+                                  { "nics", LS_FIELD_OBJECT, 0, .fields = nics },
+                                  { NULL } };
+  static const LsField fabric[] = { { "kind", LS_FIELD_ENUM, SPEC (fabric), .names = fabric_kinds },
+                                    { "rails", LS_FIELD_UINT, SPEC (network.rails) },
+                                    { "nodes_per_leaf", LS_FIELD_UINT, SPEC (network.nodes_per_leaf) },
+                                    { LINK ("link", network.spine) },
+                                    { NULL } };
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "cluster");
+  ls_json_out_string (&w, "name", s->name);
+  ls_json_out_string (&w, "source", s->source);
+  ls_json_out_string (&w, "gpu", s->gpu.name);
+  ls_json_out_begin_object (&w, "node");
+  ls_fields_write (s->nics.n > 0 ? node : no_nics, &w, s, NULL);
+  ls_json_out_end_object (&w);
+  if (s->nics.n > 0) {
+    ls_json_out_begin_object (&w, "fabric");
+    ls_fields_write (fabric, &w, s, NULL);
+    ls_json_out_end_object (&w);
+  }
+  return ls_json_out_close (&w);
 }
 
 LsJsonDoc *

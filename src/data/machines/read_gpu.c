@@ -65,6 +65,7 @@ const LsField ls_gpu_fields[] = {
   { OF_GPU ("nccl", LS_FIELD_STRING, nccl) },
   { OF_GPU ("access", LS_FIELD_STRING, access) },
   { OF_GPU ("cluster", LS_FIELD_STRING, cluster) },
+  { OF_GPU ("pci", LS_FIELD_STRING, pci) },
   { "known", LS_FIELD_OBJECT, 0, .fields = gpu_known_fields },
   { .table = "gpu" },
 };

@@ -429,8 +429,9 @@ write_number (const LsField *f, LsJsonOut *w, const char *key, const void *targe
 {
   const FieldKind *k = field_kind (f);
   const void *place = inside (target, f);
-  uint64_t whole = k->memory == FIELD_WHOLE || k->memory == FIELD_MOMENT ? *(const uint64_t *) place
-                                                                         : (uint64_t) field_number (f, place);
+  uint64_t whole = k->memory == FIELD_WHOLE || k->memory == FIELD_MOMENT
+      ? *(const uint64_t *) place
+      : (uint64_t) llround (field_number (f, place));
   g_autofree char *text = g_strdup_printf ("%" PRIu64 "%s", whole, k->unit ? k->unit : "");
   if (k->unit)
     ls_json_out_string (w, key, text);
@@ -559,8 +560,8 @@ static const FieldKind kinds[] = {
                        .write = write_number, .types = "string", .argument = "SIZE" },
   [LS_FIELD_BYTES_DOUBLE] = { FIELD_REAL, parse_quantity, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
                               .write = write_number, .types = "string" },
-  [LS_FIELD_RATE]
-  = { FIELD_REAL, parse_quantity, 0, ls_format_rate, true, NULL, LS_QUANTITY_RATE, .types = "string" },
+  [LS_FIELD_RATE] = { FIELD_REAL, parse_quantity, 0, ls_format_rate, true, "B/s", LS_QUANTITY_RATE,
+                      .write = write_number, .types = "string" },
   [LS_FIELD_FLOPS]
   = { FIELD_REAL, parse_quantity, 0, ls_format_flops, true, NULL, LS_QUANTITY_FLOPS, .types = "string" },
   [LS_FIELD_ENUM] = { FIELD_CHOICE, .set = set_enum, .is_there = has_name, .write = write_name,

@@ -447,6 +447,8 @@ def compare(*arguments: Text, progress: Progress | None = None, **options: Unpac
 
 class TopologyOptions(TypedDict, total=False):
     cluster: File  # Which cluster
+    from_: Text  # A node or a fabric in a file of another program (topo -m, lstopo, ibnetdiscover, ...), or a cluster whose node it is; repeated, what makes one cluster
+    output: Text  # With --from: write the cluster there
     nodes: Number  # Nodes of the cluster; default: the file's
     gpus: Number  # As many nodes as hold so many GPUs
     slice: Text  # Chips of a TPU slice along x, y (and z)

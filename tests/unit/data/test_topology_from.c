@@ -1,0 +1,105 @@
+/* Pins: what `nvidia-smi topo -m` and others show is the tree that they mean, and numbers come out as they
+ * are there. */
+#include "ls_test.h"
+
+#include "cluster/cluster.h"
+#include "data/machines/machines.h"
+#include "data/machines/node_tree.h"
+
+typedef struct {
+  const char *name, *gpu, *text;
+  uint32_t gpus, nics, cpus, switches, nvswitches;
+  const char *guess; /* that is among the guesses; NULL: any */
+} Case;
+
+static const Case matrices[] = {
+  { "of old: SOC, ports by their names, no NUMA column", "v100-16g",
+    "GPU0 GPU1 GPU2 GPU3 mlx5_0 CPU Affinity\n"
+    "GPU0 X NV1 SOC SOC PIX 0-9\nGPU1 NV1 X SOC SOC PIX 0-9\n"
+    "GPU2 SOC SOC X NV1 SOC 10-19\nGPU3 SOC SOC NV1 X SOC 10-19\nmlx5_0 PIX PIX SOC SOC X\n",
+    4, 1, 2, 1, 0, NULL },
+  { "PXB above PIX: two levels of switches", "l40s",
+    "GPU0 GPU1 GPU2 CPU Affinity NUMA Affinity\n"
+    "GPU0 X PIX PXB 0-9 0\nGPU1 PIX X PXB 0-9 0\nGPU2 PXB PXB X 0-9 0\n",
+    3, 0, 1, 2, 0, NULL },
+  { "two ports of one card share its slot", "l40s",
+    "GPU0 NIC0 NIC1 CPU Affinity NUMA Affinity\nGPU0 X NODE NODE 0-9 0\nNIC0 NODE X PIX\nNIC1 NODE PIX X\n",
+    1, 2, 1, 1, 0, NULL },
+  { "as many NVLinks as an accelerator has: through switches", NULL,
+    "GPU0 GPU1 GPU2 CPU Affinity\nGPU0 X NV18 NV18 0-9\nGPU1 NV18 X NV18 0-9\nGPU2 NV18 NV18 X 0-9\n", 3, 0,
+    1, 0, 1, "accelerators h100" },
+  { "fewer: from GPU to GPU", NULL,
+    "GPU0 GPU1 GPU2 CPU Affinity\nGPU0 X NV6 NV6 0-9\nGPU1 NV6 X NV6 0-9\nGPU2 NV6 NV6 X 0-9\n", 3, 0, 1, 0,
+    0, "accelerators a100-80g" },
+  { "a second matrix is another node's", "l40s",
+    "GPU0 CPU Affinity\nGPU0 X 0-9\nGPU0 GPU1 CPU Affinity\nGPU0 X PIX 0-9\n", 1, 0, 1, 0, 0, NULL },
+  { "farther NICs are left out by the legend's name", "l40s",
+    "GPU0 NIC0 NIC1 CPU Affinity NUMA Affinity\nGPU0 X PIX SYS 0-9 0\nNIC0 PIX X SYS\nNIC1 SYS SYS X\n"
+    "NIC Legend:\nNIC0: mlx5_0\nNIC1: mlx5_bond_0\n",
+    1, 1, 2, 1, 0, "without mlx5_bond_0" },
+};
+
+static uint32_t
+n_of (const LsClusterSpec *s, LsNodeKind kind)
+{
+  uint32_t n = 0;
+  for (guint i = 0; i < s->list.vertices->len; i++)
+    n += g_array_index (s->list.vertices, LsListVertex, i).kind == (int) kind;
+  return n;
+}
+
+static bool
+is_guessed (const LsClusterSpec *s, const char *guess)
+{
+  for (guint i = 0; guess && s->guessed && i < s->guessed->len; i++)
+    if (strstr (g_array_index (s->guessed, char *, i), guess))
+      return true;
+  return !guess;
+}
+
+static void
+a_matrix_is_the_tree_that_it_means (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (matrices); i++) {
+    const Case *c = &matrices[i];
+    LsClusterSpec s;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    bool ok = ls_tree_read (ls_tree_read_matrix, "a matrix", c->text, strlen (c->text), "m.txt", c->gpu, &s,
+                            diags);
+    g_autofree char *text = ls_diag_list_format (diags);
+    ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", c->name, text);
+    if (!ok)
+      continue;
+    g_autofree char *got = g_strdup_printf ("%u %u %u %u %u %d", s.gpus_per_node, s.nics.n,
+                                            n_of (&s, LS_NODE_CPU), n_of (&s, LS_NODE_PCIE_SWITCH),
+                                            n_of (&s, LS_NODE_NVSWITCH), is_guessed (&s, c->guess)),
+                    *expected
+        = g_strdup_printf ("%u %u %u %u %u 1", c->gpus, c->nics, c->cpus, c->switches, c->nvswitches);
+    ls_check_impl (g_str_equal (got, expected), __FILE__, __LINE__, "%s: expected %s; got %s", c->name,
+                   expected, got);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsCluster) built = ls_cluster_build (&s, &error);
+    LS_CHECK_NO_ERROR (error);
+    LS_CHECK (built != NULL);
+    ls_cluster_spec_clear (&s);
+  }
+}
+
+/* NVLinks of a machine's own to itself, as a virtual machine's file has them, count for nothing, and it is said. */
+static void
+nvlinks_to_itself_are_noted (void)
+{
+  static const char text[]
+      = "<system version=\"1\"><cpu arch=\"x86_64\"><pci busid=\"0001:00:00.0\" class=\"0x030200\">"
+        "<gpu dev=\"0\" sm=\"80\"><nvlink target=\"0001:00:00.0\" count=\"12\" tclass=\"0x030200\"/></gpu></pci>"
+        "</cpu></system>";
+  LsClusterSpec s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!LS_CHECK (ls_nccl_topo_parse (text, strlen (text), "v.xml", NULL, &s, diags)))
+    return;
+  LS_CHECK_STR (s.unread, "NVLinks of a <gpu> to itself");
+  LS_CHECK_INT (s.list.links->len, ==, 1);
+  ls_cluster_spec_clear (&s);
+}
+
+LS_TEST_SUITE (LS_TEST (a_matrix_is_the_tree_that_it_means), LS_TEST (nvlinks_to_itself_are_noted))
