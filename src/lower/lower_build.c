@@ -398,7 +398,14 @@ build_device_sync (Build *b)
 }
 
 void
-build_buffer (Build *b, uint16_t op_index, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free)
+build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free)
+{
+  build_buffer_at (b, op, id, category, bytes, is_free, is_free ? LS_AT_END : LS_AT_ISSUE);
+}
+
+void
+build_buffer_at (Build *b, uint16_t op_index, uint16_t id, LsMemCategory category, uint64_t bytes,
+                 bool is_free, LsMemWhen when)
 {
   if (bytes == 0)
     return;
@@ -411,7 +418,7 @@ build_buffer (Build *b, uint16_t op_index, uint16_t id, LsMemCategory category, 
     .id = id,
     .category = (uint8_t) category,
     .is_free = is_free,
-    .when = is_free ? LS_AT_END : LS_AT_ISSUE,
+    .when = (uint8_t) when,
   };
   op->buffers = all;
 }

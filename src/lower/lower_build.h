@@ -299,6 +299,9 @@ void build_compute_sync (Build *b, const char *name);
 /* The host waits for all streams that this strategy uses (torch.cuda.synchronize). */
 void build_device_sync (Build *b);
 void build_buffer (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes, bool is_free);
+/* The same, counted from or until then. */
+void build_buffer_at (Build *b, uint16_t op, uint16_t id, LsMemCategory category, uint64_t bytes,
+                      bool is_free, LsMemWhen when);
 
 /* Whether ranks agree on the largest numbers of fp8 tensors over that communicator (lower_operator.c). */
 bool is_amax_slot (const Lower *l, LsSlot slot);

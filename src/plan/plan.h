@@ -294,8 +294,9 @@ extern const LsEnumName ls_mem_category_names[LS_N_MEM + 1]; /* by value */
 
 typedef enum { LS_AT_ISSUE, LS_AT_START, LS_AT_END } LsMemWhen;
 
-/* A buffer of one instance: id is unique within the program per (mb, chunk).
- * alloc adds its bytes, free takes them away. */
+/* A buffer of one instance: id is unique within the program per (mb, chunk), of gradients, which live from a
+ * pass to the end of the step, per chunk. What is freed at issue is free then, also where another stream used
+ * it. alloc adds its bytes, free takes them away. */
 typedef struct {
   uint64_t bytes;
   uint16_t id;
@@ -556,6 +557,15 @@ static inline gpointer
 ls_name_key (const LsInstance *instance, uint16_t id)
 {
   return GSIZE_TO_POINTER ((gsize) instance->mb << 32 | (gsize) instance->chunk << 16 | id);
+}
+
+/* Of a buffer. */
+static inline gpointer
+ls_buffer_key (const LsInstance *instance, const LsBufferEvent *b)
+{
+  LsInstance of = *instance;
+  of.mb = b->category == LS_MEM_GRADIENTS ? 0 : of.mb;
+  return ls_name_key (&of, b->id);
 }
 
 guint ls_name_hash (gconstpointer key);

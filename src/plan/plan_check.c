@@ -385,9 +385,9 @@ check_slots (const Check *check, Fault *fault)
 /* ---- events and buffers: named by (id, micro-batch, chunk) within a program ---- */
 
 static gpointer
-key_of (const LsPlan *plan, LsOpPlace at, uint16_t id)
+key_of (const LsPlan *plan, LsOpPlace at, const LsBufferEvent *b)
 {
-  return ls_name_key (&plan->programs[at.role].instances[at.instance], id);
+  return ls_buffer_key (&plan->programs[at.role].instances[at.instance], b);
 }
 
 /* Where the last buffer of that name before b, of an op, was allocated. */
@@ -400,7 +400,7 @@ find_allocation (const LsPlan *plan, LsOpPlace at, const LsBufferEvent *b)
     for (uint32_t k = 0; k < op->n_buffers; k++) {
       if (&op->buffers[k] == b && i.instance == at.instance)
         return found;
-      if (!op->buffers[k].is_free && key_of (plan, i, op->buffers[k].id) == key_of (plan, at, b->id))
+      if (!op->buffers[k].is_free && key_of (plan, i, &op->buffers[k]) == key_of (plan, at, b))
         found = i;
     }
   }
@@ -422,7 +422,7 @@ check_event (const Check *check, LsOpPlace at, GHashTable *recorded, Fault *faul
     return fail_at (fault, plan, check->rank_of_role[at.role], at,
                     "event %u does not exist: the program has %u", op->event, n_events);
 
-  gpointer key = key_of (plan, at, op->event);
+  gpointer key = ls_name_key (&plan->programs[at.role].instances[at.instance], op->event);
   if (ls_op_kinds[op->kind].records)
     g_hash_table_add (recorded, key);
   else if (!g_hash_table_contains (recorded, key))
@@ -437,7 +437,7 @@ check_buffer (const Check *check, LsOpPlace at, const LsBufferEvent *b, GHashTab
 {
   const LsPlan *plan = check->plan;
   uint32_t rank = check->rank_of_role[at.role];
-  gpointer key = key_of (plan, at, b->id);
+  gpointer key = key_of (plan, at, b);
   const LsBufferEvent *old = g_hash_table_lookup (alive, key);
 
   if (!b->is_free && old) {
@@ -467,7 +467,7 @@ fail_alive (const Check *check, uint32_t role, GHashTable *alive, Fault *fault)
     const LsOp *op = ls_op_at (plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++) {
       const LsBufferEvent *b = &op->buffers[i];
-      if (g_hash_table_lookup (alive, key_of (plan, at, b->id)) == b)
+      if (g_hash_table_lookup (alive, key_of (plan, at, b)) == b)
         return fail_at (fault, plan, check->rank_of_role[role], at,
                         "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
                         ls_mem_category_names[b->category].name);
@@ -498,7 +498,7 @@ check_carried (const Check *check, uint32_t role, GHashTable *at_begin, GHashTab
        ls_op_next (plan, &at) && at.instance < plan->programs[role].n_lead;) {
     const LsOp *op = ls_op_at (plan, at);
     for (uint32_t i = 0; i < op->n_buffers; i++) {
-      gpointer key = key_of (plan, at, op->buffers[i].id);
+      gpointer key = key_of (plan, at, &op->buffers[i]);
       if (g_hash_table_remove (at_begin, key) && !g_hash_table_remove (alive, key))
         return fail_at (fault, plan, check->rank_of_role[role], at,
                         "buffer %u is alive when the first step begins, but not when the next one does",

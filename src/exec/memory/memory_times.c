@@ -59,30 +59,31 @@ alive_init (Changes *c)
 }
 
 static uint32_t *
-cell_of (const Changes *c, const LsInstance *i, uint16_t id)
+cell_of (const Changes *c, const LsInstance *i, const LsBufferEvent *b)
 {
-  return &c->table[((size_t) i->mb * c->n_chunks + i->chunk) * c->n_ids + c->place[id]];
+  size_t mb = b->category == LS_MEM_GRADIENTS ? 0 : i->mb;
+  return &c->table[(mb * c->n_chunks + i->chunk) * c->n_ids + c->place[b->id]];
 }
 
 /* The index of the change that allocated it, + 1; 0: it is not alive. */
 static uint32_t
-alive_get (const Changes *c, uint32_t instance, uint16_t id)
+alive_get (const Changes *c, uint32_t instance, const LsBufferEvent *b)
 {
   const LsInstance *i = &c->program->instances[instance];
-  return c->table ? *cell_of (c, i, id)
-                  : GPOINTER_TO_UINT (g_hash_table_lookup (c->named, ls_name_key (i, id)));
+  return c->table ? *cell_of (c, i, b)
+                  : GPOINTER_TO_UINT (g_hash_table_lookup (c->named, ls_buffer_key (i, b)));
 }
 
 static void
-alive_set (Changes *c, uint32_t instance, uint16_t id, uint32_t number)
+alive_set (Changes *c, uint32_t instance, const LsBufferEvent *b, uint32_t number)
 {
   const LsInstance *i = &c->program->instances[instance];
   if (c->table)
-    *cell_of (c, i, id) = number;
+    *cell_of (c, i, b) = number;
   else if (number > 0)
-    g_hash_table_insert (c->named, ls_name_key (i, id), GUINT_TO_POINTER (number));
+    g_hash_table_insert (c->named, ls_buffer_key (i, b), GUINT_TO_POINTER (number));
   else
-    g_hash_table_remove (c->named, ls_name_key (i, id));
+    g_hash_table_remove (c->named, ls_buffer_key (i, b));
 }
 
 /* [n_segments] buffers that come or go in each, newly allocated. */
@@ -115,7 +116,7 @@ changes_finish (Changes *c)
     MemoryChange *change = &g_array_index (c->changes, MemoryChange, i);
     if (change->alloc != UINT32_MAX)
       continue;
-    change->alloc = alive_get (c, change->instance, change->buffer->id) - 1u;
+    change->alloc = alive_get (c, change->instance, change->buffer) - 1u;
     change->is_carried = change->alloc != UINT32_MAX;
   }
   ls_arena_free (c->arena);
@@ -136,10 +137,10 @@ add_change (Changes *c, uint32_t instance, uint16_t op, const LsOp *of, const Ls
                              .of = of,
                              .buffer = b };
   if (b->is_free) {
-    change->alloc = alive_get (c, instance, b->id) - 1u;
-    alive_set (c, instance, b->id, 0);
+    change->alloc = alive_get (c, instance, b) - 1u;
+    alive_set (c, instance, b, 0);
   } else
-    alive_set (c, instance, b->id, i + 1);
+    alive_set (c, instance, b, i + 1);
 }
 
 /* What an op allocates comes before what it frees: it needs both while it runs. */
@@ -334,7 +335,8 @@ put_on_host_clock (const Changes *c, MemoryChange *change, const OpTimes *t)
   const MemoryChange *alloc = alloc_of (c, change);
   /* What is allocated when its op starts has a place that others used before: it counts by the device. */
   bool is_free = change->buffer->is_free, is_placed = alloc && alloc->buffer->when == LS_AT_START,
-       waits = is_free && (is_placed || (alloc && alloc->stream != change->stream && t->end > t->issued));
+       is_used = alloc && alloc->stream != change->stream && change->buffer->when != LS_AT_ISSUE,
+       waits = is_free && (is_placed || (is_used && t->end > t->issued));
   change->at = waits ? t->end : is_placed ? t->start : t->issued;
   change->phase = waits ? PHASE_ENDS : PHASE_STARTS;
 }

@@ -9,7 +9,8 @@
  *     I and W    I as a backward that reduces nothing; W enters nothing, leaves to reduce
  *
  * Parameters are fp32 shards, gradients are accumulated in fp32 shards, and there is no copy
- * of either: 4 + 4 bytes of each parameter on its owner, 8 with Adam's moments. What is
+ * of either: 4 + 4 bytes of each parameter on its owner, 8 with Adam's moments. A shard of gradients is there
+ * from its first reduction to the optimizer's step (set_to_none). What is
  * computed with (16 bits) exists only while it is gathered: category `unsharded`. ZeRO's
  * table, (2 + 2 + 12) / n, has the same sum.
  *
@@ -82,43 +83,11 @@
  * take turns. Those that a forward finds count, but the host does not wait for them: the unshard
  * stream waits for the backward before anyhow. zero 2, whose backward gathers nothing, throttles
  * nobody in its backward. */
-#include "lower/data/lower_dp.h"
+#include "lower/data/lower_dp_fsdp.h"
 #include "lower/layers/lower_layers.h"
 #include "strategy/shard.h"
 
 #define FP32_BYTES 4
-#define NO_UNIT    G_MAXUINT
-
-typedef enum { HOLD_PASS, HOLD_MB, HOLD_STEP } Hold;
-
-typedef struct {
-  uint64_t numel[2];  /* of a tensor-parallel rank, that learn: others, experts */
-  uint64_t frozen[2]; /* bytes of those that do not                            */
-  guint first;        /* operator behind which its backward is done */
-} Unit;
-
-/* Of a pass, from begin to end: DpPass.state. */
-typedef struct {
-  const DpPass *p;    /* NULL: behind the last micro-batch of a pipeline                 */
-  GArray *units;      /* Unit: layers in forward order, then the root                    */
-  guint n;            /* of layers                                                       */
-  guint root;         /* n, or NO_UNIT: embedding and head are elsewhere                 */
-  guint inside;       /* layers' unit that was entered last, NO_UNIT: none               */
-  uint16_t *gathered; /* [units] op that gathers it in this segment; NO_OP: none         */
-  GArray *free_ops;   /* FSDP1: Free, oldest first: gathers that were freed              */
-  guint copied;       /* FSDP2: unit whose gather is still kept after its copy, NO_UNIT  */
-  uint16_t copy_out;  /* FSDP2: that copy                                                 */
-  guint reducing;     /* FSDP2: unit whose reduce-scatter is in flight, NO_UNIT          */
-  uint16_t reduce_op; /* FSDP2: that                                                      */
-  bool adds;          /* FSDP2: its shards have gradients from before an earlier flush   */
-} Fsdp;
-
-/* An instant at which the memory of a gather was given back. */
-typedef struct {
-  bool has_passed; /* of an earlier micro-batch or step */
-  bool is_event;   /* of the forward of the same micro-batch: event class, else op */
-  uint16_t op;
-} Free;
 
 static const Unit *
 unit_at (const Fsdp *f, guint unit)
@@ -133,8 +102,8 @@ is_flat (const Lower *l)
   return l->s->dp_kind == LS_DP_FSDP1;
 }
 
-static Hold
-hold (const Lower *l, bool is_root)
+Hold
+fsdp_hold (const Lower *l, bool is_root)
 {
   bool keeps = is_flat (l) ? l->s->zero_stage == 2 : l->s->data.reshard_after_forward == 0,
        is_for_long = l->mesh.pp > 1 || (is_flat (l) && keeps && l->s->data.grad_sync == LS_GRAD_SYNC_LAST);
@@ -268,7 +237,7 @@ predivide (uint32_t n)
 static bool
 gathers (const Lower *l, const Fsdp *f, guint unit)
 {
-  Hold how = hold (l, unit == f->root);
+  Hold how = fsdp_hold (l, unit == f->root);
   if (f->p->type == LS_ACTION_F)
     return how != HOLD_STEP || f->p->is_first;
   return how == HOLD_PASS && f->p->type != LS_ACTION_W;
@@ -367,6 +336,23 @@ collectives (Build *b, const Fsdp *f, guint unit, LsStream stream, int coll, uin
   return build_event (b, LS_OP_RECORD, stream, "nothing to gather or reduce", LS_EVENT_NONE, &dep);
 }
 
+/* Deviation: where backwards of several chunks reduce (FSDP1, grad_sync each), they are always there. */
+static bool
+shards_come_and_go (const Lower *l)
+{
+  return (l->mesh.pp == 1 && l->n_chunks == 1) || reduces_behind (l);
+}
+
+/* A rank's part of a unit's gradients: no event says that another stream than the reduction's uses it. */
+static void
+hold_shard (Build *b, const Fsdp *f, guint unit, uint16_t op, bool is_free)
+{
+  uint16_t id = (uint16_t) (UINT16_MAX - 1 - b->l->n_chunks - f->n_before - unit);
+  uint64_t bytes = shard_of (b->l, unit_at (f, unit)->numel) * shard_size (b->l);
+  if (shards_come_and_go (b->l))
+    build_buffer_at (b, op, id, LS_MEM_GRADIENTS, bytes, is_free, LS_AT_ISSUE);
+}
+
 /* Behind a reduce-scatter on stream dp: all-reduce over replicas on a stream of its own, then
  * kernels: division, cast to fp32, sum with what is there. */
 static void
@@ -387,10 +373,12 @@ finish_reduction (Build *b, const Fsdp *f, guint unit, uint16_t scattered, uint3
   if (divisor > 1)
     move (b, f, stream, LS_FSDP_GRAD_POSTDIVIDE, numel, numel * 2 * r, NULL);
   if (r != kept)
-    move (b, f, stream, LS_FSDP_GRAD_SHARD_CAST, numel, numel * (r + kept), NULL);
+    scattered = move (b, f, stream, LS_FSDP_GRAD_SHARD_CAST, numel, numel * (r + kept), NULL);
   bool is_behind_another = f->p && !f->p->is_first && !accumulates_whole (l);
   if (is_behind_another || f->adds)
     move (b, f, stream, LS_FSDP_GRAD_SHARD_ACCUMULATE, numel, numel * 3 * kept, NULL);
+  else
+    hold_shard (b, f, unit, scattered, false);
 }
 
 /* --- buffers of category unsharded --------------------------------------------------- */
@@ -409,7 +397,7 @@ static uint16_t
 buffer_id (Build *b, const Fsdp *f, guint block, guint index)
 {
   guint id = buffer_base (f->p->c) + block * f->units->len + index;
-  b->is_too_long |= id > UINT16_MAX;
+  b->is_too_long |= id + f->units->len + b->l->n_chunks >= UINT16_MAX;
   return (uint16_t) id;
 }
 
@@ -439,98 +427,6 @@ free_grads (Build *b, const Fsdp *f, guint unit, uint16_t op)
       break;
 }
 
-/* --- FSDP1: the limiter ------------------------------------------------------------------- */
-
-#define MAX_QUEUED 2 /* FreeEventQueue._max_num_inflight_all_gathers */
-
-static void
-limit (Build *b, Fsdp *f)
-{
-  if (!b->l->s->data.limit_all_gathers || f->free_ops->len < MAX_QUEUED)
-    return;
-  Free oldest = g_array_index (f->free_ops, Free, 0);
-  g_array_remove_index (f->free_ops, 0);
-  if (oldest.has_passed)
-    return;
-  if (oldest.is_event)
-    oldest.op = build_event (b, LS_OP_WAIT, LS_STREAM_GATHER, "wait for free", oldest.op, NULL);
-  LsDep freed = { LS_DEP_END, oldest.op };
-  build_host_sync (b, LS_TAG_SYNC, "all-gather limiter", &freed, 1);
-}
-
-/* How many frees are queued behind one more gather. */
-static guint
-behind_gather (guint n_queued)
-{
-  return n_queued < MAX_QUEUED ? n_queued : n_queued - 1;
-}
-
-/* And behind a pass over n units that finds so many queued: the order of gathers and frees is
- * that of start(), enter() and leave(). */
-static guint
-behind_pass (const Lower *l, const Fsdp *f, bool is_forward, guint n_queued)
-{
-  bool is_early
-      = is_forward ? l->s->data.forward_prefetch > 0 : l->s->data.backward_prefetch == LS_PREFETCH_PRE;
-  if (is_forward && f->root != NO_UNIT)
-    n_queued = behind_gather (n_queued);
-  for (guint i = 0; i < f->n; i++) {
-    if (!is_early || i == 0)
-      n_queued = behind_gather (n_queued);
-    if (is_early && i + 1 < f->n)
-      n_queued = behind_gather (n_queued);
-    n_queued++;
-  }
-  return n_queued + (!is_forward && f->root != NO_UNIT);
-}
-
-/* Frees that a forward finds queued, or its backward, when they take turns: what they then leave
- * is what they found. From none the number only grows until it is that. */
-static guint
-n_found (const Lower *l, const Fsdp *f, bool is_forward)
-{
-  guint at_forward = 0, at_backward, next = 0;
-  if (!l->s->data.limit_all_gathers || hold (l, false) != HOLD_PASS)
-    return 0;
-  do {
-    at_forward = next;
-    at_backward = behind_pass (l, f, true, at_forward);
-    next = behind_pass (l, f, false, at_backward);
-  } while (next != at_forward);
-  return is_forward ? at_forward : at_backward;
-}
-
-/* The last units that a forward frees, which its backward's limiter still finds queued. */
-static guint
-n_left_over (const Lower *l, const Fsdp *f)
-{
-  return MIN (f->n, n_found (l, f, false));
-}
-
-static void
-note_free (Build *b, Fsdp *f, guint unit, uint16_t op)
-{
-  Free freed = { .op = op };
-  g_array_append_val (f->free_ops, freed);
-  if (f->p->type != LS_ACTION_F || unit + n_left_over (b->l, f) < f->n || unit == f->root)
-    return;
-  build_event (b, LS_OP_RECORD, LS_STREAM_COMPUTE, "freed", event_params (b->l, f->n - 1 - unit), NULL);
-}
-
-static void
-recall_frees (const Lower *l, Fsdp *f)
-{
-  bool is_forward = f->p->type == LS_ACTION_F;
-  Free passed = { .has_passed = true };
-  guint n_events = is_forward ? 0 : n_left_over (l, f), n_passed = n_found (l, f, is_forward) - n_events;
-  for (guint i = 0; i < n_passed; i++)
-    g_array_append_val (f->free_ops, passed);
-  for (guint i = n_events; i-- > 0;) {
-    Free freed = { .is_event = true, .op = event_params (l, i) };
-    g_array_append_val (f->free_ops, freed);
-  }
-}
-
 /* --- parameters ---------------------------------------------------------------------------- */
 
 static void
@@ -548,14 +444,14 @@ gather (Build *b, Fsdp *f, guint unit)
   if (size < shard_size (l) && part > 0)
     move (b, f, LS_STREAM_GATHER_IN, LS_FSDP_SHARD_CAST, part, part * (from + size), NULL);
   if (is_flat (l)) {
-    limit (b, f);
+    fsdp_limit (b, f);
     first = b->ops->len;
   } else
     move (b, f, LS_STREAM_GATHER_IN, LS_FSDP_GATHER_COPY_IN, part + frozen / size, 2 * (part * size + frozen),
           NULL);
   LsDep ready = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
   f->gathered[unit] = collectives (b, f, unit, LS_STREAM_GATHER, LS_COLL_ALL_GATHER, n, size, ready);
-  if (!is_flat (l) || hold (l, unit == f->root) != HOLD_STEP)
+  if (!is_flat (l) || fsdp_hold (l, unit == f->root) != HOLD_STEP)
     buffer (b, f, unit, is_flat (l) ? PARAMS : GATHERED, (uint16_t) first, unit_bytes (l, f, unit), false);
 }
 
@@ -585,7 +481,7 @@ copy_out (Build *b, Fsdp *f, guint unit)
   bool is_forward = f->p->type == LS_ACTION_F;
   uint16_t op
       = move (b, f, LS_STREAM_COMPUTE, LS_FSDP_GATHER_COPY_OUT, bytes / param_size (l), 2 * bytes, NULL);
-  if (hold (l, unit == f->root) != HOLD_STEP)
+  if (fsdp_hold (l, unit == f->root) != HOLD_STEP)
     buffer (b, f, unit, PARAMS, op, bytes, false);
   uint32_t n = is_forward ? 0 : group_behind_forward (l, f, unit);
   if (n > 0)
@@ -615,7 +511,7 @@ reshard (Build *b, Fsdp *f, guint unit)
 {
   const Lower *l = b->l;
   bool is_forward = f->p->type == LS_ACTION_F;
-  Hold how = hold (l, unit == f->root);
+  Hold how = fsdp_hold (l, unit == f->root);
   if (f->p->type == LS_ACTION_W || how == HOLD_STEP || (how == HOLD_MB && is_forward))
     return;
   uint32_t n = is_forward ? group_behind_forward (l, f, unit) : 0;
@@ -628,7 +524,7 @@ reshard (Build *b, Fsdp *f, guint unit)
   uint16_t op = dp_last_compute (b);
   buffer (b, f, unit, PARAMS, op, unit_bytes (l, f, unit), true);
   if (is_flat (l))
-    note_free (b, f, unit, op);
+    fsdp_note_free (b, f, unit, op);
 }
 
 /* --- gradients ------------------------------------------------------------------------------ */
@@ -756,7 +652,7 @@ start (Build *b, Fsdp *f)
     wait_compute (b, LS_STREAM_GATHER);
   }
   if (is_flat (b->l))
-    recall_frees (b->l, f);
+    fsdp_recall_frees (b->l, f);
   if (f->root == NO_UNIT)
     return;
   unshard (b, f, f->root);
@@ -876,7 +772,7 @@ held_bytes (const Lower *l, const Chunk *c)
   Fsdp *f = fsdp_new (l, NULL, c);
   uint64_t bytes = 0, size = is_flat (l) ? grad_size (l) : reduce_size (l);
   for (guint u = 0; u < f->units->len; u++) {
-    if (hold (l, u == f->root) == HOLD_STEP)
+    if (fsdp_hold (l, u == f->root) == HOLD_STEP)
       bytes += unit_bytes (l, f, u);
     if (accumulates_whole (l))
       bytes += numel_of (unit_at (f, u)) * size;
@@ -906,9 +802,12 @@ static void
 reduce_flush (Build *b, uint32_t pp_rank, bool is_first)
 {
   Lower *l = b->l;
+  guint n_before = 0;
   for (uint32_t c = 0; reduces_behind (l) && c < l->n_chunks; c++) {
     Fsdp *f = fsdp_new (l, NULL, chunk_at (l, pp_rank, c));
     f->adds = !is_first;
+    f->n_before = n_before;
+    n_before += f->units->len;
     for (guint i = 0; i < f->units->len; i++)
       reduce_params (b, f, f->root == NO_UNIT ? i : i == 0 ? f->root : i - 1);
     finish_reductions (b, f);
@@ -923,12 +822,28 @@ reduce_rest (Build *b, uint32_t pp_rank)
   step_held (b, pp_rank, true);
 }
 
+/* The step forgets gradients. */
+static void
+step_end (Build *b, uint32_t pp_rank)
+{
+  guint n_before = 0;
+  for (uint32_t c = 0; c < b->l->n_chunks; c++) {
+    Fsdp *f = fsdp_new (b->l, NULL, chunk_at (b->l, pp_rank, c));
+    f->n_before = n_before;
+    n_before += f->units->len;
+    for (guint unit = 0; unit < f->units->len; unit++)
+      hold_shard (b, f, unit, dp_last_compute (b), true);
+    fsdp_free (f);
+  }
+}
+
 static void
 static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 {
   uint64_t n = dp_n_kept (l, pp_rank, DP_CUT_PARAMS);
   uint32_t size = shard_size (l);
-  bytes[LS_MEM_PARAMETERS] = bytes[LS_MEM_GRADIENTS] = n * size;
+  bytes[LS_MEM_PARAMETERS] = n * size;
+  bytes[LS_MEM_GRADIENTS] = shards_come_and_go (l) ? 0 : n * size;
   bytes[LS_MEM_OPTIMIZER] = l->s->opt.kind ? optimizer_state_bytes (l, pp_rank, 0) : n * 2 * size;
 }
 
@@ -985,6 +900,7 @@ const DpBackend dp_backend_fsdp = {
   .step_begin = step_begin,
   .reduce_flush = reduce_flush,
   .reduce_rest = reduce_rest,
+  .step_end = step_end,
   .n_tensors = n_tensors,
   .static_memory = static_memory,
 };

@@ -93,8 +93,65 @@ state_is_fp32_shards (void)
       const uint64_t *bytes = r.result->plan->programs[0].static_bytes;
       uint64_t share = (uint64_t) (4 * layer + root) / N;
       LS_CHECK_INT (bytes[LS_MEM_PARAMETERS], ==, 4 * share);
-      LS_CHECK_INT (bytes[LS_MEM_GRADIENTS], ==, 4 * share);
+      LS_CHECK_INT (bytes[LS_MEM_GRADIENTS], ==, 0);
+      LS_CHECK_INT (r.result->memory->classes[0].category_peak[LS_MEM_GRADIENTS], ==, 4 * share);
       LS_CHECK_INT (bytes[LS_MEM_OPTIMIZER], ==, 8 * share);
+    }
+    dp_clear (&r);
+  }
+}
+
+/* Bytes of gradients that a program allocates or frees, before its last action or all of it. */
+static uint64_t
+gradients_of (const LsPlan *plan, bool is_free, bool all)
+{
+  const LsProgram *p = &plan->programs[0];
+  uint64_t bytes = 0;
+  for (uint32_t i = p->n_lead; i < p->n_instances - !all; i++) {
+    const LsSegment *s = &plan->segments[p->instances[i].segment];
+    for (uint32_t o = 0; o < s->n_ops; o++)
+      for (uint32_t k = 0; k < s->ops[o].n_buffers; k++) {
+        const LsBufferEvent *e = &s->ops[o].buffers[k];
+        bytes += e->category == LS_MEM_GRADIENTS && e->is_free == is_free ? e->bytes : 0;
+      }
+  }
+  return bytes;
+}
+
+/* A shard of gradients comes with its first reduction, of whichever micro-batch, others are added to it, and the
+ * step forgets it: between steps and in a first forward there is none. With a pipeline FSDP2 reduces at the end of
+ * the step, once; FSDP1 in each stage's backward, where they are counted for the whole step. */
+static void
+shards_of_gradients_come_with_their_reduction (void)
+{
+  static const struct {
+    const char *flags;
+    uint32_t pp;
+    bool comes_in_a_pass, is_kept;
+  } cases[] = {
+    { FSDP1 "--zero 3 --global-batch 8", 1, true, false },
+    { FSDP1 "--zero 2 --global-batch 24 --grad-sync last", 1, true, false },
+    { FSDP2 "--zero 3 --global-batch 24", 1, true, false },
+    { FSDP2 "--zero 3 --global-batch 24 --grad-sync last --grad-dtype fp32", 1, true, false },
+    { FSDP2 "--zero 3 --pp 2 --schedule 1f1b --global-batch 16 --grad-sync last", 2, false, false },
+    { FSDP2 "--zero 3 --pp 2 --vpp 2 --schedule interleaved-1f1b --global-batch 16 --grad-sync last", 2,
+      false, false },
+    { FSDP1 "--zero 3 --pp 2 --schedule 1f1b --global-batch 16", 2, false, true },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    DpRun r = dp_run (cases[i].flags, dp_untied);
+    if (LS_CHECK (r.result != NULL)) {
+      const LsPlan *plan = r.result->plan;
+      const LsClassMemory *m = &r.result->memory->classes[0];
+      uint64_t share = 4 * plan->programs[0].n_params / (N / cases[i].pp);
+      bool is_as_expected = gradients_of (plan, false, true) == (cases[i].is_kept ? 0 : share)
+          && gradients_of (plan, true, true) == gradients_of (plan, false, true)
+          && (gradients_of (plan, false, false) > 0) == cases[i].comes_in_a_pass
+          && plan->programs[0].static_bytes[LS_MEM_GRADIENTS] == (cases[i].is_kept ? share : 0)
+          && m->category_peak[LS_MEM_GRADIENTS] == share && m->overfreed_bytes == 0;
+      ls_check_impl (is_as_expected, __FILE__, __LINE__,
+                     "%s: made %" G_GUINT64_FORMAT ", share %" G_GUINT64_FORMAT, cases[i].flags,
+                     gradients_of (plan, false, true), share);
     }
     dp_clear (&r);
   }
@@ -312,6 +369,6 @@ a_rank_steps_on_what_it_has_a_part_of (void)
 LS_TEST_SUITE (LS_TEST (a_rank_steps_on_what_it_has_a_part_of), LS_TEST (a_step_moves_k_times_the_model),
                LS_TEST (reductions_are_in_their_own_type), LS_TEST (micro_batches_gather_again),
                LS_TEST (groups_move_their_part), LS_TEST (state_is_fp32_shards),
-               LS_TEST (few_units_are_alive_at_once), LS_TEST (gradients_are_not_in_fp8),
-               LS_TEST (a_part_of_each_layer_is_copied), LS_TEST (all_that_is_legal_runs),
-               LS_TEST (what_is_not_legal_is_refused))
+               LS_TEST (shards_of_gradients_come_with_their_reduction), LS_TEST (few_units_are_alive_at_once),
+               LS_TEST (gradients_are_not_in_fp8), LS_TEST (a_part_of_each_layer_is_copied),
+               LS_TEST (all_that_is_legal_runs), LS_TEST (what_is_not_legal_is_refused))
