@@ -152,7 +152,7 @@ static const struct {
   { LS_KERNEL_NORM,
     LS_ACCESS_VEC,
     { "ayer_norm", "LayerNorm", "ayerNorm", "GammaBeta", "rmsnorm", "RMSNorm", "rms_norm" } },
-  { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, { "SoftMax" }, { "log_softmax" } },
+  { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_SOFTMAX, { "SoftMax" }, { "log_softmax" } },
   { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_GATHER, { "nll_loss_forward" } },
   { LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_SCATTER, { "nll_loss_backward" } },
   { LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX, { "SoftMax", "softmax" } },
@@ -325,6 +325,17 @@ untouched (const LsCapturedLaunch *l, LsAccess access, const Tensors *t)
   return MAX (2 * bytes - t->bytes, 0);
 }
 
+/* Bytes that a softmax reads again of rows that no shared memory holds: for their maximum, their sum and the
+ * result; backwards the gradient for its sum and the result (SoftMax.cu). */
+static double
+read_again (const char *name, const Tensors *t)
+{
+  double times = strstr (name, "Smem")       ? 0
+      : strstr (name, "cunn_SoftMaxForward") ? 2
+                                             : strstr (name, "cunn_SoftMaxBackward") != NULL;
+  return times * t->n_largest * t->largest.size;
+}
+
 static bool
 streams (const LsCapturedLaunch *l, LsKernel *ret)
 {
@@ -338,7 +349,8 @@ streams (const LsCapturedLaunch *l, LsKernel *ret)
          && !(has_word (name, rows[i].words) && (!rows[i].ops[0] || has_word (op, rows[i].ops))))
     i++;
   bool is_known = i < G_N_ELEMENTS (rows) && t.n > 0;
-  double rest = is_known ? untouched (l, (LsAccess) rows[i].access, &t) : 0, touched = t.bytes - rest;
+  double rest = is_known ? untouched (l, (LsAccess) rows[i].access, &t) : 0,
+         touched = t.bytes - rest + read_again (name, &t);
   double bytes = t.n > 0 ? touched * l->share : l->threads * THREAD_BYTES;
   double n = rest > 0 && t.largest.size > 0 ? touched / 2 / t.largest.size : t.n_largest;
   stream (l, &t, n, is_known ? rows[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);

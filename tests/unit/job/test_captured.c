@@ -84,8 +84,14 @@ static const struct {
   { "flash_fwd_kernel", "aten::_flash_attention_forward",
     "[\"bf16[2,8192,32,128]\",\"bf16[2,8192,8,128]\",\"bf16[2,8192,8,128]\",null,null,8192,8192,null,true,false,null]",
     "[]", LS_KERNEL_ATTENTION_FWD, LS_ACCESS_NONE, 2 * 8192 * 128 * (2 * 32 + 2 * 8) * 2.0, true },
-  { "cunn_SoftMaxForward", "aten::_log_softmax", "[\"fp32[64,1000]\",1,false]", "[\"fp32[64,1000]\"]",
-    LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, 2 * 4 * 64000.0, true },
+  /* a row in shared memory is read once, one that is not three times; backwards its gradient twice */
+  { "cunn_SoftMaxForwardSmem", "aten::_log_softmax", "[\"fp32[64,1000]\",1,false]", "[\"fp32[64,1000]\"]",
+    LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_SOFTMAX, 2 * 4 * 64000.0, true },
+  { "cunn_SoftMaxForward", "aten::_log_softmax", "[\"fp32[64,128256]\",1,false]", "[\"fp32[64,128256]\"]",
+    LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_SOFTMAX, 4 * 4 * 64 * 128256.0, true },
+  { "cunn_SoftMaxBackward", "aten::_log_softmax_backward_data",
+    "[\"fp32[64,128256]\",\"fp32[64,128256]\",1,6]", "[\"fp32[64,128256]\"]", LS_KERNEL_CROSS_ENTROPY,
+    LS_ACCESS_SOFTMAX, 4 * 4 * 64 * 128256.0, true },
   /* a template is a product; flex attention masks what nobody knows, and is only its template */
   { "triton_tem_fused_mm_0", "triton_tem_fused_mm_0", "[\"bf16[64,512]\",\"bf16[512,128]\",\"bf16[64,128]\"]",
     "[]", LS_KERNEL_GEMM, LS_ACCESS_NONE, 2 * (64 * 512 + 512 * 128 + 64 * 128.0), true },
