@@ -236,7 +236,7 @@ what_a_job_has_not_can_be_proposed (void)
 /* Norms and activations are computed again for little: with the inside of attention where that keeps scores,
  * without it where it is flash attention, which frees nothing; not where they are already, nor beside
  * adapters, whose layers run again whole. For Megatron-LM those that it can run again: of a dense model norms
- * alone. */
+ * and MLPs. Sets that the job runs again already are not proposed. */
 static void
 cheap_recomputation_is_proposed (void)
 {
@@ -244,12 +244,13 @@ cheap_recomputation_is_proposed (void)
     const char *attention, *recompute, *parts, *lora, *expected, *program;
   } rows[] = {
     { "flash", "none", "", "0", "--recompute selective --recompute-parts norm", "megatron" },
-    { "flash", "selective", "norm", "0", NULL, "megatron" },
+    { "flash", "selective", "norm", "0", "--recompute selective --recompute-parts mlp", "megatron" },
     { "flash", "none", "", "0", "--recompute selective --recompute-parts norm,activation" },
     { "flash", "full", "", "0", "--recompute selective --recompute-parts norm,activation" },
     { "unfused", "none", "", "0", "--recompute selective --recompute-parts core,norm,activation" },
     { "unfused", "selective", "", "0", "--recompute selective --recompute-parts core,norm,activation" },
-    { "flash", "selective", "norm,activation", "0", NULL },
+    { "flash", "selective", "norm,activation", "0", "--recompute selective --recompute-parts core,norm,mlp" },
+    { "flash", "selective", "core,norm,activation,mlp", "0", NULL },
     { "flash", "none", "", "8", NULL },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
