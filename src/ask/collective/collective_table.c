@@ -389,7 +389,8 @@ typedef struct {
   const LsCollectiveNetwork *network;
   GHashTable *machines; /* LsNamedHardware */
   const LsMeasuredFiles *files;
-  GArray *skipped; /* Skipped, by first row      */
+  GArray *skipped;       /* Skipped, by first row      */
+  bool has_told_of_nccl; /* lines of variables, which are those of the first cluster */
 } Comparison;
 
 static void
@@ -497,14 +498,14 @@ compare_row (Comparison *x, const LsMeasuredCollective *m)
     skip (x, "the cluster is not known");
     return;
   }
-  const guint n_before = g_hash_table_size (x->machines);
   LsNamedHardware *machine = ls_named_hardware (x->machines, m->cluster, x->files);
   if (!machine->hardware) {
     skip (x, machine->reason);
     return;
   }
-  if (n_before == 0) /* lines of variables are those of the first cluster */
+  if (!x->has_told_of_nccl)
     ls_note_nccl (NULL, machine->hardware, NULL, x->run->notes);
+  x->has_told_of_nccl = true;
   g_autoptr (GError) error = NULL;
   LsCollectiveRow row
       = { .cluster = m->cluster, .op = m->op, .n_nodes = m->n_nodes, .measured_us = m->time_us };
@@ -636,7 +637,7 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   g_autoptr (GArray) skipped = ls_list_new (sizeof (Skipped), ls_clear_text);
   g_autofree char *typed = NULL;
   const LsMeasuredFiles files = files_of (spec, &typed);
-  Comparison x = { run, spec, network, machines, &files, skipped };
+  Comparison x = { run, spec, network, machines, &files, skipped, false };
 
   guint n_wanted = 0;
   for (guint i = 0; i < run->measured->len; i++) {
