@@ -540,6 +540,16 @@ forget (LsJobSpec *spec, const LsField *f)
   g_hash_table_remove (spec->said, f->key);
 }
 
+/* Whether the job is simulated once more to see what f does: not where what was typed is what it would be
+ * without. Of a trace all that is typed is looked at. */
+static bool
+is_another_job (const LsJobSpec *spec, const LsJobSpec *without, const LsField *f)
+{
+  g_autofree char *own = ls_field_text (f, &spec->strategy, NULL),
+                  *usual = ls_field_text (f, &without->strategy, NULL);
+  return spec->trace || g_strcmp0 (own, usual) != 0;
+}
+
 /* Takes `without`: the job without what was typed, which says f (NULL: no knob of the strategy). What that
  * would be anyway is not noted. */
 static void
@@ -567,7 +577,10 @@ note_hidden (const LsJobSpec *spec, LsJobResult *r)
       continue;
     ls_job_spec_copy (spec, &without);
     forget (&without, f);
-    note_if_hidden (&without, f, typed, r);
+    if (is_another_job (spec, &without, f))
+      note_if_hidden (&without, f, typed, r);
+    else
+      ls_job_spec_clear (&without);
   }
   if (spec->options.memory.clock == LS_MEMORY_HOST)
     return;
