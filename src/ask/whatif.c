@@ -734,7 +734,8 @@ ls_what_if_assume_headroom (const LsJobSpec *spec, const char *words, LsJobResul
   const char *why = h->is_asked ? "the program's" : "noted, not demanded";
   for (guint i = 0; words && r->assumptions && i < r->assumptions->len; i++) {
     LsAssumption *a = &g_array_index (r->assumptions, LsAssumption, i);
-    if (a->words && g_str_has_prefix (a->words, "headroom as of ")) {
+    if (!r->model.name
+        && g_str_equal (a->key, "software")) { /* of a trace, which rests on it for this alone */
       why = "the trace says no program; noted, not demanded";
       g_clear_pointer (&a->words, g_free);
     }
