@@ -166,7 +166,9 @@ sort_ports (LsFabricDraft *d, uint32_t *ret_n_hosts)
       out = out ? out : g_array_index (d->hosts, LsDraftPlace, i).name;
       n_out++;
     }
-  if (n_out > 0)
+  if (n_out == 1)
+    ls_draft_guess (d, "without the host %s, which has not %u ports as most have", out, rails);
+  else if (n_out > 1)
     ls_draft_guess (d, "without %u hosts (%s and others) that have not %u ports as most have", n_out, out,
                     rails);
   g_array_sort_with_data (d->ports, by_host_and_nic, d);

@@ -192,14 +192,22 @@ mark_used (LsNodeTree *m)
   }
 }
 
+/* [parts] that are used, newly allocated. */
+static uint32_t *
+count_children (const LsNodeTree *m)
+{
+  uint32_t *n_children = g_new0 (uint32_t, m->parts->len);
+  for (guint i = 0; i < m->parts->len; i++)
+    if (m->is_used[i] && ls_tree_at (m, i)->parent != LS_TREE_NONE)
+      n_children[ls_tree_at (m, i)->parent]++;
+  return n_children;
+}
+
 /* A PCI device that holds one port and nothing else is that port. */
 static void
 merge_ports (LsNodeTree *m)
 {
-  g_autofree uint32_t *n_children = g_new0 (uint32_t, m->parts->len);
-  for (guint i = 0; i < m->parts->len; i++)
-    if (m->is_used[i] && ls_tree_at (m, i)->parent != LS_TREE_NONE)
-      n_children[ls_tree_at (m, i)->parent]++;
+  g_autofree uint32_t *n_children = count_children (m);
   for (guint i = 0; i < m->parts->len; i++) {
     uint32_t up = ls_tree_at (m, i)->parent;
     if (m->is_used[i] && ls_tree_at (m, i)->kind == LS_TREE_NET && ls_tree_at (m, up)->kind == LS_TREE_PCI
@@ -212,10 +220,7 @@ merge_ports (LsNodeTree *m)
 static void
 skip_single_bridges (LsNodeTree *m)
 {
-  g_autofree uint32_t *n_children = g_new0 (uint32_t, m->parts->len);
-  for (guint i = 0; i < m->parts->len; i++)
-    if (m->is_used[i] && ls_tree_at (m, i)->parent != LS_TREE_NONE)
-      n_children[ls_tree_at (m, i)->parent]++;
+  g_autofree uint32_t *n_children = count_children (m);
   for (guint i = 0; i < m->parts->len; i++) {
     LsTreePart *t = ls_tree_at (m, i);
     const LsTreePart *up = t->parent != LS_TREE_NONE ? ls_tree_at (m, t->parent) : NULL;
@@ -266,7 +271,7 @@ add_tree (LsNodeTree *m)
   }
 }
 
-/* Where C2C goes beside PCI straight to the CPU, it takes its place. */
+/* C2C that leads straight to the CPU takes the place of PCI. */
 static void
 add_c2c (LsNodeTree *m)
 {

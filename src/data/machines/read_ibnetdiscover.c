@@ -48,13 +48,20 @@ is_switch (const LsFabricDraft *d, const char *id)
   return g_str_has_prefix (id, "S-") || ls_draft_has_switch (d, id);
 }
 
+/* Of a switch itself, which reduces in it. */
+static bool
+is_reducer (const char *description)
+{
+  return strstr (description, "Aggregation Node") != NULL;
+}
+
 /* A port of an adapter. */
 static void
 add_port (LsFabricDraft *d, uint32_t at, const char *id, const char *description, double rate, int line)
 {
   const char *text = description ? description : id, *blank = strchr (text, ' ');
   g_autofree char *host = blank ? g_strndup (text, (gsize) (blank - text)) : g_strdup (text);
-  if (strstr (text, "Aggregation Node"))
+  if (is_reducer (text))
     return;
   bool is_named = !strstr (text, "Technologies");
   ls_draft_port (d, ls_draft_host (d, is_named ? host : id), at, rate, is_named && blank ? blank + 1 : id,
@@ -85,7 +92,7 @@ bool
 ls_draft_read_ibnetdiscover (LsFabricDraft *d, const char *text, gsize n)
 {
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  uint32_t at = UINT32_MAX;
+  uint32_t at = UINT32_MAX, n_reducers = 0;
   for (char **line = lines; *line; line++) { /* switches have their names first */
     g_autofree char *id = begins_switch (g_strstrip (*line)) ? quoted (*line, 0) : NULL,
                     *description = id ? quoted (*line, 1) : NULL;
@@ -97,8 +104,13 @@ ls_draft_read_ibnetdiscover (LsFabricDraft *d, const char *text, gsize n)
     g_autofree char *id = begins_switch (lines[i]) ? quoted (lines[i], 0) : NULL;
     if (is_section)
       at = id ? ls_draft_switch (d, id, NULL) : UINT32_MAX;
-    else if (at != UINT32_MAX && *lines[i] == '[' && !read_port (d, at, lines[i], (int) i + 1))
-      return false;
+    else if (at != UINT32_MAX && *lines[i] == '[') {
+      n_reducers += is_reducer (lines[i]);
+      if (!read_port (d, at, lines[i], (int) i + 1))
+        return false;
+    }
   }
+  if (n_reducers > 0)
+    ls_draft_guess (d, "without %u Aggregation Nodes, which are parts of switches", n_reducers);
   return d->switches->len > 0 || ls_draft_wrong (d, 0, "no section of a switch");
 }

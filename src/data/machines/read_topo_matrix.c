@@ -351,17 +351,20 @@ add_nvlinks (Matrix *x)
   }
 }
 
-/* The usual accelerator of the oldest generation whose own have n > 0 NVLinks; NULL: none. */
+/* The usual accelerator of the oldest generation whose own have n > 0 NVLinks; NULL: none. One that names no
+ * cluster is none of them. */
 static char *
 usual_gpu (const Matrix *x, uint32_t n)
 {
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_NCCL_TABLES);
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
   char *usual = NULL;
   uint32_t oldest = UINT32_MAX;
   for (guint i = 0; n > 0 && i < entries->len; i++) {
     LsNcclTables t;
     LsNodeTree m = *x->m;
-    if (!ls_data_file_load (&ls_nccl_tables_file, ((LsDataEntry *) entries->pdata[i])->path, &t, m.diags))
+    m.diags = unheard;
+    if (!ls_data_file_load (&ls_nccl_tables_file, ((LsDataEntry *) entries->pdata[i])->path, &t, x->m->diags))
       break;
     bool is_older
         = t.compute_capability > 0 && t.compute_capability < oldest && ls_tree_take_like (&m, t.gpu);

@@ -203,11 +203,9 @@ put_together (Parts *p, const char *name)
   LsClusterSpec spec;
   g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func (g_free);
   if (!p->node)
-    return ls_file_diag (p->diags, LS_ERROR_INPUT, p->fabric_file, "lockstep list clusters names some",
-                         "a fabric alone: name a node too, a file of one or a cluster: --from dgx-h100")
-        ? NULL
-        : NULL;
-  if (!ls_data_file_read (&ls_cluster_file, p->node, &spec, p->diags))
+    ls_file_diag (p->diags, LS_ERROR_INPUT, p->fabric_file, "lockstep list clusters names some",
+                  "a fabric alone: name a node too, a file of one or a cluster: --from dgx-h100");
+  if (!p->node || !ls_data_file_read (&ls_cluster_file, p->node, &spec, p->diags))
     return NULL;
   take_guesses (p, spec.guessed);
   bool ok = !p->fabric_file || ls_draft_finish (p->fabric, &spec, changes);
