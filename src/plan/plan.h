@@ -559,12 +559,18 @@ ls_name_key (const LsInstance *instance, uint16_t id)
   return GSIZE_TO_POINTER ((gsize) instance->mb << 32 | (gsize) instance->chunk << 16 | id);
 }
 
-/* Of a buffer. */
+/* The micro-batch by which a buffer is named. */
+static inline uint32_t
+ls_buffer_mb (const LsInstance *instance, const LsBufferEvent *b)
+{
+  return b->category == LS_MEM_GRADIENTS ? 0 : instance->mb;
+}
+
 static inline gpointer
 ls_buffer_key (const LsInstance *instance, const LsBufferEvent *b)
 {
   LsInstance of = *instance;
-  of.mb = b->category == LS_MEM_GRADIENTS ? 0 : of.mb;
+  of.mb = ls_buffer_mb (instance, b);
   return ls_name_key (&of, b->id);
 }
 

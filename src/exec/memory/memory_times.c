@@ -61,7 +61,7 @@ alive_init (Changes *c)
 static uint32_t *
 cell_of (const Changes *c, const LsInstance *i, const LsBufferEvent *b)
 {
-  size_t mb = b->category == LS_MEM_GRADIENTS ? 0 : i->mb;
+  size_t mb = ls_buffer_mb (i, b);
   return &c->table[(mb * c->n_chunks + i->chunk) * c->n_ids + c->place[b->id]];
 }
 

@@ -12,12 +12,12 @@ typedef enum { HOLD_PASS, HOLD_MB, HOLD_STEP } Hold;
 typedef struct {
   uint64_t numel[2];  /* of a tensor-parallel rank, that learn: others, experts */
   uint64_t frozen[2]; /* bytes of those that do not                            */
-  guint first;        /* operator behind which its backward is done */
+  guint first;        /* operator after which its backward is done */
 } Unit;
 
 /* Of a pass, from begin to end: DpPass.state. */
 typedef struct {
-  const DpPass *p;    /* NULL: behind the last micro-batch of a pipeline                 */
+  const DpPass *p;    /* NULL: after the last micro-batch of a pipeline                  */
   GArray *units;      /* Unit: layers in forward order, then the root                    */
   guint n;            /* of layers                                                       */
   guint root;         /* n, or NO_UNIT: embedding and head are elsewhere                 */
@@ -42,7 +42,7 @@ typedef struct {
 /* How long a unit stays gathered. */
 Hold fsdp_hold (const Lower *l, bool is_root);
 
-/* FSDP1's limiter, of a pass: before a gather; behind the free of a unit by an op; as the pass begins. */
+/* FSDP1's limiter, of a pass: before a gather; after the free of a unit by an op; as the pass begins. */
 void fsdp_limit (Build *b, Fsdp *f);
 void fsdp_note_free (Build *b, Fsdp *f, guint unit, uint16_t op);
 void fsdp_recall_frees (const Lower *l, Fsdp *f);

@@ -20,27 +20,27 @@ fsdp_limit (Build *b, Fsdp *f)
   build_host_sync (b, LS_TAG_SYNC, "all-gather limiter", &freed, 1);
 }
 
-/* How many frees are queued behind one more gather. */
+/* How many frees are queued after one more gather. */
 static guint
-behind_gather (guint n_queued)
+queued_after_gather (guint n_queued)
 {
   return n_queued < MAX_QUEUED ? n_queued : n_queued - 1;
 }
 
-/* And behind a pass over n units that finds so many queued: the order of gathers and frees is
+/* And after a pass over n units that finds so many queued: the order of gathers and frees is
  * that of start(), enter() and leave(). */
 static guint
-behind_pass (const Lower *l, const Fsdp *f, bool is_forward, guint n_queued)
+queued_after_pass (const Lower *l, const Fsdp *f, bool is_forward, guint n_queued)
 {
   bool is_early
       = is_forward ? l->s->data.forward_prefetch > 0 : l->s->data.backward_prefetch == LS_PREFETCH_PRE;
   if (is_forward && f->root != NO_UNIT)
-    n_queued = behind_gather (n_queued);
+    n_queued = queued_after_gather (n_queued);
   for (guint i = 0; i < f->n; i++) {
     if (!is_early || i == 0)
-      n_queued = behind_gather (n_queued);
+      n_queued = queued_after_gather (n_queued);
     if (is_early && i + 1 < f->n)
-      n_queued = behind_gather (n_queued);
+      n_queued = queued_after_gather (n_queued);
     n_queued++;
   }
   return n_queued + (!is_forward && f->root != NO_UNIT);
@@ -56,8 +56,8 @@ n_found (const Lower *l, const Fsdp *f, bool is_forward)
     return 0;
   do {
     at_forward = next;
-    at_backward = behind_pass (l, f, true, at_forward);
-    next = behind_pass (l, f, false, at_backward);
+    at_backward = queued_after_pass (l, f, true, at_forward);
+    next = queued_after_pass (l, f, false, at_backward);
   } while (next != at_forward);
   return is_forward ? at_forward : at_backward;
 }
