@@ -7,21 +7,18 @@
 
 /* ---- maxflow ---- */
 
-#define NO_ARC UINT32_MAX
-
-/* Arc 2 i is edge i, arc 2 i + 1 its way back. */
 typedef struct {
-  uint32_t to, next; /* next arc that leaves the same vertex */
+  uint32_t to, back; /* vertex; arc of the other direction */
   int64_t left;
 } Arc;
 
 typedef struct {
   uint32_t n, source, sink;
-  Arc *arcs;
-  uint32_t n_arcs;
-  uint32_t *first, *current; /* [n] arcs: of a vertex; not yet found useless in this round */
-  uint32_t *level, *queue;   /* [n] steps from the source; UINT32_MAX: out of reach */
-  uint32_t *way;             /* [n] arcs from the source to where the search stands */
+  Arc *arcs;               /* those that leave a vertex follow each other: memory is read in order */
+  uint32_t *first;         /* [n + 1] arcs: of a vertex; the last: how many there are */
+  uint32_t *current;       /* [n] arcs not yet found useless in this round */
+  uint32_t *level, *queue; /* [n] steps from the source; UINT32_MAX: out of reach */
+  uint32_t *way;           /* [n] arcs from the source to where the search stands */
 } Net;
 
 /* All sources become one, all sinks too: what leaves one end is what any source sends. */
@@ -36,21 +33,28 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
 {
   *net = (Net) { .n = n_vertices + 2, .source = n_vertices, .sink = n_vertices + 1 };
   net->arcs = g_new (Arc, 2 * (gsize) edges->len + 1);
-  net->first = g_new (uint32_t, 5 * (gsize) net->n); /* with the four that follow */
-  net->current = net->first + net->n;
+  net->first = g_new0 (uint32_t, 5 * (gsize) net->n + 1); /* with the four that follow */
+  net->current = net->first + net->n + 1;
   net->level = net->current + net->n;
   net->queue = net->level + net->n;
   net->way = net->queue + net->n;
-  memset (net->first, 0xff, net->n * sizeof *net->first);
+  for (guint i = 0; i < edges->len; i++) {
+    const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
+    uint32_t from = place (net, side, e->from), to = place (net, side, e->to);
+    net->first[from + 1] += from != to;
+    net->first[to + 1] += from != to;
+  }
+  for (uint32_t v = 0; v < net->n; v++)
+    net->first[v + 1] += net->first[v];
+  memcpy (net->current, net->first, net->n * sizeof *net->first);
   for (guint i = 0; i < edges->len; i++) {
     const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
     uint32_t from = place (net, side, e->from), to = place (net, side, e->to);
     if (from == to)
       continue;
-    net->arcs[net->n_arcs] = (Arc) { to, net->first[from], e->capacity };
-    net->first[from] = net->n_arcs++;
-    net->arcs[net->n_arcs] = (Arc) { from, net->first[to], 0 };
-    net->first[to] = net->n_arcs++;
+    uint32_t way = net->current[from]++, back = net->current[to]++;
+    net->arcs[way] = (Arc) { to, back, e->capacity };
+    net->arcs[back] = (Arc) { from, way, 0 };
   }
 }
 
@@ -63,7 +67,7 @@ find_levels (Net *net)
   net->level[net->source] = 0;
   net->queue[n++] = net->source;
   for (uint32_t i = 0; i < n && net->level[net->sink] == UINT32_MAX; i++)
-    for (uint32_t a = net->first[net->queue[i]]; a != NO_ARC; a = net->arcs[a].next) {
+    for (uint32_t a = net->first[net->queue[i]]; a < net->first[net->queue[i] + 1]; a++) {
       uint32_t to = net->arcs[a].to;
       if (net->arcs[a].left == 0 || net->level[to] != UINT32_MAX)
         continue;
@@ -82,7 +86,7 @@ send (Net *net, uint32_t n)
     amount = MIN (amount, net->arcs[net->way[i]].left);
   for (uint32_t i = 0; i < n; i++) {
     net->arcs[net->way[i]].left -= amount;
-    net->arcs[net->way[i] ^ 1].left += amount;
+    net->arcs[net->arcs[net->way[i]].back].left += amount;
   }
   return amount;
 }
@@ -100,21 +104,21 @@ saturate (Net *net)
       uint32_t full = 0;
       while (net->arcs[net->way[full]].left > 0)
         full++;
-      v = net->arcs[net->way[full] ^ 1].to; /* go on before the first arc that is full */
+      v = net->arcs[net->arcs[net->way[full]].back].to; /* go on before the first arc that is full */
       depth = full;
       continue;
     }
-    uint32_t a = net->current[v];
-    while (a != NO_ARC && (net->arcs[a].left == 0 || net->level[net->arcs[a].to] != net->level[v] + 1))
-      a = net->arcs[a].next;
+    uint32_t a = net->current[v], end = net->first[v + 1];
+    while (a < end && (net->arcs[a].left == 0 || net->level[net->arcs[a].to] != net->level[v] + 1))
+      a++;
     net->current[v] = a;
-    if (a != NO_ARC) {
+    if (a < end) {
       net->way[depth++] = a;
       v = net->arcs[a].to;
     } else if (depth > 0) {
       a = net->way[--depth];
-      v = net->arcs[a ^ 1].to;
-      net->current[v] = net->arcs[a].next;
+      v = net->arcs[net->arcs[a].back].to;
+      net->current[v] = a + 1;
     } else {
       return sent;
     }
@@ -354,35 +358,84 @@ bytes_per_s (LsBandwidth b, Rate rate)
   return isnan (value) ? 0 : value;
 }
 
+/* A link by which bytes may get from half to half. */
+typedef struct {
+  uint32_t from, to;
+  LsBandwidth rate;
+} CutLink;
+
 /* Of how many bytes/s a unit of capacity is: one, as rates are sums of products of few digits, so that it is
  * exact; more where all links together would not count in 2^62. */
 static double
-unit_of (const LsCluster *c, Rate rate)
+unit_of (const GArray *links, Rate rate)
 {
   double sum = 0;
-  for (guint i = 0; i < c->links->len; i++)
-    sum += bytes_per_s (rate_of (c, link_at (c, i)), rate);
+  for (guint i = 0; i < links->len; i++)
+    sum += bytes_per_s (g_array_index (links, CutLink, i).rate, rate);
   return fmax (1, sum / 0x1p61);
 }
 
-/* Over the links between the vertices below n: all, or those of NVLink. */
 static double
-cut (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side, Rate rate)
+cut (uint32_t n, const GArray *links, const int8_t *side, Rate rate)
 {
-  GArray *edges = g_array_new (FALSE, FALSE, sizeof (LsFlowEdge));
+  g_autoptr (GArray) edges = g_array_sized_new (FALSE, FALSE, sizeof (LsFlowEdge), links->len);
   bool is_known = true;
-  double unit = unit_of (c, rate);
-  for (guint i = 0; i < c->links->len; i++) {
-    const LsLink *link = link_at (c, i);
-    if (link->from >= n || link->to >= n || (nvlink_only && !ls_topo_is_nvlink (c, link)))
-      continue;
-    LsBandwidth b = rate_of (c, link);
-    ls_list_add (edges, &(LsFlowEdge) { link->from, link->to, llround (bytes_per_s (b, rate) / unit) });
-    is_known = is_known && !isnan (b.data_sheet);
+  double unit = unit_of (links, rate);
+  for (guint i = 0; i < links->len; i++) {
+    const CutLink *link = &g_array_index (links, CutLink, i);
+    ls_list_add (edges,
+                 &(LsFlowEdge) { link->from, link->to, llround (bytes_per_s (link->rate, rate) / unit) });
+    is_known = is_known && !isnan (link->rate.data_sheet);
   }
   double flow = unit * (double) ls_max_flow (n, edges, side);
-  g_array_unref (edges);
   return rate == DATA_SHEET && !is_known ? NAN : flow;
+}
+
+/* Where a vertex stands in a cut: the GPUs of a half are one, whatever joins them. */
+enum { SECOND_HALF = -4, FIRST_HALF, SEVERAL, NOBODY };
+
+static int64_t
+place_in_cut (const int8_t *side, uint32_t v)
+{
+  return side[v] < 0 ? FIRST_HALF : side[v] > 0 ? SECOND_HALF : (int64_t) v;
+}
+
+static void
+meet (int64_t *only, int64_t v, int64_t other)
+{
+  if (v >= 0)
+    only[v] = only[v] == NOBODY || only[v] == other ? other : SEVERAL;
+}
+
+static bool
+leads_on (const int64_t *only, int64_t v)
+{
+  return v < 0 || only[v] == SEVERAL;
+}
+
+/* CutLink of the first n vertices, or of their NVLinks: without those among a half's GPUs and those to a vertex
+ * with no other neighbour, which are most of a server's. Free with g_array_unref(). */
+static GArray *
+links_between (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side)
+{
+  GArray *links = g_array_new (FALSE, FALSE, sizeof (CutLink));
+  g_autofree int64_t *only = g_new (int64_t, n);
+  for (uint32_t v = 0; v < n; v++)
+    only[v] = NOBODY;
+  for (int is_second = 0; is_second < 2; is_second++)
+    for (uint32_t i = 0; i < c->links->len; i++) {
+      const LsLink *link = link_at (c, i);
+      if (link->from >= n || link->to >= n || (nvlink_only && !ls_topo_is_nvlink (c, link)))
+        continue;
+      int64_t from = place_in_cut (side, link->from), to = place_in_cut (side, link->to);
+      if (!is_second && from != to) {
+        meet (only, from, to);
+        meet (only, to, from);
+      } else if (is_second && from != to && leads_on (only, from) && leads_on (only, to)) {
+        ls_list_add (links, &(CutLink) { link->from, link->to, rate_of (c, link) });
+      }
+    }
+  return links;
 }
 
 /* Of the GPUs of the first n vertices: those of which is_first() is true from the others. */
@@ -394,7 +447,8 @@ bisect (const LsCluster *c, uint32_t n, bool nvlink_only,
   for (uint32_t v = 0; v < n; v++)
     if (ls_cluster_vertex (c, v)->kind == LS_NODE_GPU)
       side[v] = is_first (c, v, half) ? -1 : 1;
-  return (LsBandwidth) { cut (c, n, nvlink_only, side, DATA_SHEET), cut (c, n, nvlink_only, side, PAYLOAD) };
+  g_autoptr (GArray) links = links_between (c, n, nvlink_only, side);
+  return (LsBandwidth) { cut (n, links, side, DATA_SHEET), cut (n, links, side, PAYLOAD) };
 }
 
 static bool
