@@ -315,11 +315,14 @@ END
   refuses '+it says one'
   LS_UPDATE_GOLDEN=1 run
   [[ $true_page == "$(cat "$tree/page.md")" ]]
-  output 'one --cat page' ': its first 1 lines' > "$tree/page.md"
-  sed -i 's,--cat page,--cat /dev/null,' "$tree/page.md"
-  run
-  sed -i 's,it says one,it says One,' "$tree/page.md"
-  refuses '+it says one'
+  local lines
+  for lines in 'first 1 lines' 'lines 1 to 1'; do
+    output 'one --cat page' ": its $lines" > "$tree/page.md"
+    sed -i 's,--cat page,--cat /dev/null,' "$tree/page.md"
+    run
+    sed -i 's,it says one,it says One,' "$tree/page.md"
+    refuses '+it says one'
+  done
 }
 
 "$(basename -- "$check" .sh)" "$@"

@@ -7,7 +7,7 @@
 #                                  or "mpirun", and what it says that it writes is there;
 #   <!-- example output ... -->    the fenced block that follows, up to <!-- /example output -->,
 #                                  is what the block before prints, byte for byte; with
-#                                  "first N lines" in the marker, their beginning.
+#                                  "first N lines" or "lines N to M" in the marker, these.
 #
 # An indented block right after a list is none in Markdown: that is an error.
 #
@@ -50,15 +50,15 @@ end_block() {
 end_output() {
   n_outputs=$((n_outputs + 1))
   [[ -e $out/printed ]] || { fail 'no command above the output'; : > "$out/printed"; }
-  if [[ -n $first ]]; then
-    sed -n "1,${first}p" "$out/printed" > "$out/head"
+  if [[ -n $lines ]]; then
+    sed -n "${lines}p" "$out/printed" > "$out/head"
     mv -- "$out/head" "$out/printed"
   fi
   cat -- "$out/printed" >> "$out/new"
   [[ ${LS_UPDATE_GOLDEN:-} == 1 ]] || diff -u --label "$page" --label printed "$out/shown" "$out/printed" || fail 'another output'
 }
 
-first='' in_list='' is_output_next='' is_file_next=''
+lines='' in_list='' is_output_next='' is_file_next=''
 while IFS= read -r line; do
   n_line=$((n_line + 1))
   case $mode:$line in
@@ -87,7 +87,7 @@ while IFS= read -r line; do
         '- '* | '* '* | [0-9]'. '* | '  '*) in_list=1 ;;
         *) in_list='' ;;
       esac
-      [[ $line != '<!-- example output'* ]] || { is_output_next=1; first=$(sed -nE 's/.*first ([0-9]+) lines.*/\1/p' <<< "$line"); }
+      [[ $line != '<!-- example output'* ]] || { is_output_next=1; lines=$(sed -nE 's/.*first ([0-9]+) lines.*/1,\1/p; s/.*lines ([0-9]+) to ([0-9]+).*/\1,\2/p' <<< "$line"); }
       [[ $line != '<!-- file: '*' -->' ]] || { is_file_next=1; file=${line#<!-- file: }; file=${file% -->}; }
       ;;
   esac
