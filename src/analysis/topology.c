@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/parallel.h"
 
 /* ---- maxflow ---- */
 
@@ -28,6 +29,7 @@ place (const Net *net, const int8_t *side, uint32_t v)
   return side[v] < 0 ? net->source : side[v] > 0 ? net->sink : v;
 }
 
+/* Of edges without their capacities: net_fill(). */
 static void
 net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side)
 {
@@ -46,6 +48,11 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
   }
   for (uint32_t v = 0; v < net->n; v++)
     net->first[v + 1] += net->first[v];
+}
+
+static void
+net_fill (Net *net, const GArray *edges, const int8_t *side)
+{
   memcpy (net->current, net->first, net->n * sizeof *net->first);
   for (guint i = 0; i < edges->len; i++) {
     const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
@@ -56,6 +63,13 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
     net->arcs[way] = (Arc) { to, back, e->capacity };
     net->arcs[back] = (Arc) { from, way, 0 };
   }
+}
+
+static void
+net_clear (Net *net)
+{
+  g_free (net->arcs);
+  g_free (net->first);
 }
 
 /* Levels by breadth; whether the sink is in reach. */
@@ -125,16 +139,23 @@ saturate (Net *net)
   }
 }
 
+static int64_t
+flow_of (Net *net, const GArray *edges, const int8_t *side)
+{
+  int64_t flow = 0;
+  net_fill (net, edges, side);
+  while (find_levels (net))
+    flow += saturate (net);
+  return flow;
+}
+
 int64_t
 ls_max_flow (uint32_t n_vertices, const GArray *edges, const int8_t *side)
 {
   Net net;
-  int64_t flow = 0;
   net_init (&net, n_vertices, edges, side);
-  while (find_levels (&net))
-    flow += saturate (&net);
-  g_free (net.arcs);
-  g_free (net.first);
+  int64_t flow = flow_of (&net, edges, side);
+  net_clear (&net);
   return flow;
 }
 
@@ -211,9 +232,12 @@ has_nvlink_between_all (const LsCluster *c)
   g_autofree uint32_t *parent = g_new (uint32_t, c->nodes->len);
   for (guint v = 0; v < c->nodes->len; v++)
     parent[v] = v;
-  for (guint i = 0; i < c->links->len; i++)
-    if (ls_topo_is_nvlink (c, link_at (c, i)) && !trunk_of (c, link_at (c, i))->is_failed)
-      join (parent, link_at (c, i)->from, link_at (c, i)->to);
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = link_at (c, i);
+    uint32_t host = ls_cluster_vertex (c, link->from)->host;
+    if ((host == 0 || host == NO_HOST) && ls_topo_is_nvlink (c, link) && !trunk_of (c, link)->is_failed)
+      join (parent, link->from, link->to);
+  }
   uint32_t first = UINT32_MAX;
   for (guint v = 0; v < c->nodes->len; v++) {
     if (ls_cluster_vertex (c, v)->kind != LS_NODE_GPU || ls_cluster_vertex (c, v)->host != 0)
@@ -375,19 +399,18 @@ unit_of (const GArray *links, Rate rate)
   return fmax (1, sum / 0x1p61);
 }
 
+/* Over the edges that these links are, whose capacities it sets. */
 static double
-cut (uint32_t n, const GArray *links, const int8_t *side, Rate rate)
+cut (Net *net, const GArray *links, GArray *edges, const int8_t *side, Rate rate)
 {
-  g_autoptr (GArray) edges = g_array_sized_new (FALSE, FALSE, sizeof (LsFlowEdge), links->len);
   bool is_known = true;
   double unit = unit_of (links, rate);
   for (guint i = 0; i < links->len; i++) {
-    const CutLink *link = &g_array_index (links, CutLink, i);
-    ls_list_add (edges,
-                 &(LsFlowEdge) { link->from, link->to, llround (bytes_per_s (link->rate, rate) / unit) });
-    is_known = is_known && !isnan (link->rate.data_sheet);
+    LsBandwidth b = g_array_index (links, CutLink, i).rate;
+    g_array_index (edges, LsFlowEdge, i).capacity = llround (bytes_per_s (b, rate) / unit);
+    is_known = is_known && !isnan (b.data_sheet);
   }
-  double flow = unit * (double) ls_max_flow (n, edges, side);
+  double flow = unit * (double) flow_of (net, edges, side);
   return rate == DATA_SHEET && !is_known ? NAN : flow;
 }
 
@@ -413,8 +436,8 @@ leads_on (const int64_t *only, int64_t v)
   return v < 0 || only[v] == SEVERAL;
 }
 
-/* CutLink of the first n vertices, or of their NVLinks: without those among a half's GPUs and those to a vertex
- * with no other neighbour, which are most of a server's. Free with g_array_unref(). */
+/* CutLink of the first n vertices, or of their NVLinks: without those among a half's GPUs and those to a
+ * vertex with no other neighbour, which are most of a server's. Free with g_array_unref(). */
 static GArray *
 links_between (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side)
 {
@@ -448,7 +471,17 @@ bisect (const LsCluster *c, uint32_t n, bool nvlink_only,
     if (ls_cluster_vertex (c, v)->kind == LS_NODE_GPU)
       side[v] = is_first (c, v, half) ? -1 : 1;
   g_autoptr (GArray) links = links_between (c, n, nvlink_only, side);
-  return (LsBandwidth) { cut (n, links, side, DATA_SHEET), cut (n, links, side, PAYLOAD) };
+  g_autoptr (GArray) edges = g_array_sized_new (FALSE, FALSE, sizeof (LsFlowEdge), links->len);
+  for (guint i = 0; i < links->len; i++) {
+    const CutLink *link = &g_array_index (links, CutLink, i);
+    ls_list_add (edges, &(LsFlowEdge) { link->from, link->to, 0 });
+  }
+  Net net;
+  net_init (&net, n, edges, side);
+  double data_sheet = cut (&net, links, edges, side, DATA_SHEET),
+         payload = cut (&net, links, edges, side, PAYLOAD);
+  net_clear (&net);
+  return (LsBandwidth) { data_sheet, payload };
 }
 
 static bool
@@ -872,6 +905,40 @@ ls_topo_nodes_text (const LsCluster *c)
   return g_string_free (out, FALSE);
 }
 
+static void
+map_parts (LsTopoMap *map)
+{
+  map->links = collect_links (map->cluster);
+  map->node = node_tree (map, 0, true);
+  map->each = node_tree (map, 0, false);
+  add_others (map);
+  map->fabric = fabric_tree (map);
+}
+
+static void
+map_levels (LsTopoMap *map)
+{
+  map->levels = ls_topo_levels_new (map->cluster);
+  map->node_bisection = ls_topo_node_bisection (map->cluster);
+}
+
+static void
+map_halves (LsTopoMap *map)
+{
+  map->cluster_bisection = ls_topo_cluster_bisection (map->cluster);
+}
+
+static void (*const map_pieces[]) (LsTopoMap *)
+    = { map_halves, map_parts, map_levels }; /* the longest first */
+
+static void
+map_piece (guint i, gpointer map)
+{
+  map_pieces[i](map);
+}
+
+#define FEW_LINKS 100000 /* which take less time than threads */
+
 LsTopoMap *
 ls_topo_map_new (const LsCluster *c)
 {
@@ -879,14 +946,7 @@ ls_topo_map_new (const LsCluster *c)
   map->cluster = c;
   for (guint i = 0; i < c->nodes->len; i++)
     map->n_of_kind[ls_cluster_vertex (c, i)->kind]++;
-  map->links = collect_links (c);
-  map->node = node_tree (map, 0, true);
-  map->each = node_tree (map, 0, false);
-  add_others (map);
-  map->fabric = fabric_tree (map);
-  map->levels = ls_topo_levels_new (c);
-  map->node_bisection = ls_topo_node_bisection (c);
-  map->cluster_bisection = ls_topo_cluster_bisection (c);
+  ls_parallel (G_N_ELEMENTS (map_pieces), c->links->len < FEW_LINKS ? 1 : 0, map_piece, map, NULL);
   return map;
 }
 
