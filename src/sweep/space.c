@@ -207,24 +207,43 @@ is_of_texts (LsSpaceAxis axis)
   return axis == LS_SPACE_SCHEDULE || axis >= LS_N_SPACE_AXES;
 }
 
-/* Where a strategy holds the number, or the switch, of an axis that is not of texts. */
-static void *
-place_of (const LsStrategy *s, LsSpaceAxis axis)
-{
-  const LsField *f = ls_space_axis_field (axis);
-  return (char *) s + (axis == LS_SPACE_ZERO ? offsetof (LsStrategy, zero_stage) : f->offset);
-}
-
 static bool
 is_switch (LsSpaceAxis axis)
 {
   return axis == LS_SPACE_SP || axis == LS_SPACE_TP_OVERLAP;
 }
 
+/* A value of ZeRO holds its group, too: the stage is in the last two bits. */
+#define STAGE_BITS 2
+
+static uint32_t
+stage_of (uint32_t value)
+{
+  return value & ((1u << STAGE_BITS) - 1);
+}
+
+/* What a strategy holds on an axis that is not of texts, and sets it. */
 static uint32_t
 value_of (const LsStrategy *s, LsSpaceAxis axis)
 {
-  return is_switch (axis) ? *(bool *) place_of (s, axis) : *(uint32_t *) place_of (s, axis);
+  const char *at = (const char *) s + ls_space_axis_field (axis)->offset;
+  if (axis == LS_SPACE_ZERO)
+    return s->zero_stage | s->data.zero_group << STAGE_BITS;
+  return is_switch (axis) ? *(const bool *) at : *(const uint32_t *) at;
+}
+
+void
+ls_space_set_value (LsStrategy *s, LsSpaceAxis axis, uint32_t value)
+{
+  char *at = (char *) s + ls_space_axis_field (axis)->offset;
+  if (axis == LS_SPACE_ZERO) {
+    s->zero_stage = stage_of (value);
+    s->data.zero_group = value >> STAGE_BITS;
+  } else if (is_switch (axis)) {
+    *(bool *) at = value != 0;
+  } else {
+    *(uint32_t *) at = value;
+  }
 }
 
 /* What a strategy holds on it, in the words of its flag. */
@@ -268,15 +287,17 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
       ok = false;
       continue;
     }
-    bool is_group = axis == LS_SPACE_ZERO && (s.data.zero_group > 0 || s.zero_stage == LS_ZERO_AUTO);
+    bool is_no_stage = axis == LS_SPACE_ZERO
+        && (s.zero_stage == LS_ZERO_AUTO || s.data.zero_group > LS_SPACE_MOST_IN_GROUP);
     bool is_unknown = axis == LS_SPACE_SCHEDULE && !ls_sched_find (item);
-    if (is_group || is_unknown) {
+    if (is_no_stage || is_unknown) {
       g_autofree char *near = is_unknown ? near_schedule (item) : g_strdup ("");
-      ls_diag_add (
-          diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, is_unknown ? "lockstep list schedules" : NULL,
-          "--%s: expected %s; got \"%s\"%s", ls_space_axis_name (axis),
-          is_group ? "stages from 0 to 3, separated by commas" : "names of schedules, separated by commas",
-          item, near);
+      ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL,
+                   is_unknown ? "lockstep list schedules" : NULL, "--%s: expected %s; got \"%s\"%s",
+                   ls_space_axis_name (axis),
+                   is_no_stage ? "stages from 0 to 3, as 3 or 3@8, separated by commas"
+                               : "names of schedules, separated by commas",
+                   item, near);
       ok = false;
     } else
       add_of (space, axis, &s);
@@ -475,6 +496,8 @@ ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
     return g_strdup (space->values[axis]->len > 0 ? g_ptr_array_index (space->texts[axis], at)
                                                   : "as the job");
   uint32_t value = g_array_index (space->values[axis], uint32_t, at);
+  if (axis == LS_SPACE_ZERO && value >> STAGE_BITS > 0)
+    return g_strdup_printf ("%u@%u", stage_of (value), value >> STAGE_BITS);
   if (axis == LS_SPACE_DP_KIND)
     return g_strdup (ls_dp_kind_name ((int) value));
   return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_names[(int) value].name)
@@ -565,10 +588,8 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
 {
   ls_strategy_copy (ret_s, base);
   for (guint a = 0; a < LS_N_SPACE_AXES; a++)
-    if (is_switch (a))
-      *(bool *) place_of (ret_s, a) = ls_space_value (space, p, a) != 0;
-    else if (!is_of_texts (a))
-      *(uint32_t *) place_of (ret_s, a) = ls_space_value (space, p, a);
+    if (!is_of_texts (a))
+      ls_space_set_value (ret_s, a, ls_space_value (space, p, a));
   ret_s->dp = 0;
   g_free (ret_s->schedule);
   ret_s->schedule = ret_s->pp > 1
@@ -604,9 +625,10 @@ ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *
     return false;
   if (is_alone && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
     return false;
+  uint32_t zero = ls_space_value (space, p, LS_SPACE_ZERO);
   bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
   if (pp > 1 && !is_alone && has_reshard && base->data.reshard_after_forward == LS_RESHARD_AUTO
-      && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
+      && stage_of (zero) == 2 && ls_space_holds (space, LS_SPACE_ZERO, zero + 1)) /* the same of stage 3 */
     return false;
   if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (ls_space_sched (space, p)))
     return false;

@@ -90,6 +90,9 @@ const char *ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at);
 /* A value as one would type it. */
 char *ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at);
 
+/* Sets what a value of an axis that is not of texts stands for. */
+void ls_space_set_value (LsStrategy *s, LsSpaceAxis axis, uint32_t value);
+
 /* Number `index` of the product. */
 void ls_space_point (const LsSpace *space, uint64_t index, LsPoint *ret_point);
 /* The next one; false: that was the last. */

@@ -322,7 +322,7 @@ candidate_dp_kind (const LsSweepRun *x, const LsPoint *p)
   if (ls_space_is_alone (&x->spec->space, p))
     return LS_DP_NONE;
   s.dp_kind = (int) ls_space_value (&x->spec->space, p, LS_SPACE_DP_KIND);
-  s.zero_stage = ls_space_value (&x->spec->space, p, LS_SPACE_ZERO);
+  ls_space_set_value (&s, LS_SPACE_ZERO, ls_space_value (&x->spec->space, p, LS_SPACE_ZERO));
   return ls_strategy_dp_kind (&s);
 }
 

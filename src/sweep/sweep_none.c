@@ -69,6 +69,8 @@ words_of (const LsSweepRun *x, LsSpaceAxis axis)
       g_ptr_array_add (words, g_strdup_printf ("%u", d));
   for (uint32_t d = 0; axis == LS_SPACE_ZERO && d <= 3; d++)
     g_ptr_array_add (words, g_strdup_printf ("%u", d));
+  for (uint32_t d = 2; axis == LS_SPACE_ZERO && d <= 3; d++) /* copies of as many ranks as a node has GPUs */
+    g_ptr_array_add (words, g_strdup_printf ("%u@%u", d, ls_cluster_taken (&x->hardware->spec)));
   for (uint32_t quarter = 1; is_layers (f) && quarter <= 3; quarter++)
     g_ptr_array_add (words, g_strdup_printf ("%u", MAX (x->model.n_layers * quarter / 4, 1)));
   for (guint i = 0; f->kind == LS_FIELD_BOOL && axis >= LS_N_SPACE_AXES && i < 2; i++)
@@ -137,7 +139,7 @@ is_of_auto (const Place *place, LsSpaceAxis axis, const char *word)
   return is_it;
 }
 
-/* What was tried of an axis: those listed, or the one value of the job. char *, owned. */
+/* What was tried of an axis: those listed, or the one value of the job, if it has one. char *, owned. */
 static GPtrArray *
 tried_of (const Place *place, const LsSweepRun *x, LsSpaceAxis axis)
 {
@@ -145,8 +147,10 @@ tried_of (const Place *place, const LsSweepRun *x, LsSpaceAxis axis)
   const LsSpace *space = &x->spec->space;
   for (guint i = 0; i < space->values[axis]->len; i++)
     g_ptr_array_add (tried, ls_space_value_text (space, axis, i));
-  if (tried->len == 0 && place)
-    g_ptr_array_add (tried, ls_field_text (ls_space_axis_field (axis), &place->first, NULL));
+  char *own
+      = tried->len == 0 && place ? ls_field_text (ls_space_axis_field (axis), &place->first, NULL) : NULL;
+  if (own)
+    g_ptr_array_add (tried, own);
   return tried;
 }
 
@@ -156,7 +160,7 @@ look_along (LsSweepRun *x, const Place *place, LsSpaceAxis axis)
 {
   g_autoptr (GPtrArray) tried = tried_of (place, x, axis), words = words_of (x, axis);
   g_autoptr (GPtrArray) all = g_ptr_array_new (); /* borrowed */
-  for (guint i = 0; i < tried->len && tried->pdata[i]; i++)
+  for (guint i = 0; i < tried->len; i++)
     g_ptr_array_add (all, tried->pdata[i]);
   guint n_tried = all->len;
   for (guint i = 0; i < words->len; i++)

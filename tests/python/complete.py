@@ -47,7 +47,7 @@ NUMBERS = {"tp": [1, 2, 4], "pp": [1, 2, 4], "cp": [2], "ep": [2, 4], "vpp": [2]
 # Of the others those with a short list of values; what only looks at a job, or simulates it both ways, is none of it.
 LISTED = [name for name, o in TABLE.items() if o.topic and o.topic.decode() not in ("measured", "simulation", "host", "job")
           and (o.choices or (o.argument or b"0|1") == b"0|1") and name not in NUMBERS]
-AXES = {"tp": ["1", "2", "4", "1,2"], "pp": ["1", "2", "1,2"], "micro_batch": ["1", "1,2"], "recompute": ["none", "full,none"],
+AXES = {"zero": ["3,3@8", "2@4"], "tp": ["1", "2", "4", "1,2"], "pp": ["1", "2", "1,2"], "micro_batch": ["1", "1,2"], "recompute": ["none", "full,none"],
         "p2p": ["batched,overlapped"], "dp_overlap": ["0,1"], "attention": ["flash,unfused"], "cp": ["1,2"]}
 
 

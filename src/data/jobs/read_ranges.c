@@ -72,15 +72,13 @@ ls_space_axis_name (LsSpaceAxis axis)
 
 /* --- the table of keys --------------------------------------------------------------- */
 
-/* Groups of ranks are no axis. */
+/* A stage, with its group or without: none that follows from the backend. */
 static bool
 parse_stage (const char *text, void *target)
 {
-  guint64 stage;
-  if (!g_ascii_string_to_unsigned (text, 10, 0, 3, &stage, NULL))
-    return false;
-  ((LsStrategy *) target)->zero_stage = (uint32_t) stage;
-  return true;
+  const LsStrategy *s = target;
+  return all_axes ()->field[LS_SPACE_ZERO]->parse (text, target) && s->zero_stage != LS_ZERO_AUTO
+      && s->data.zero_group <= LS_SPACE_MOST_IN_GROUP;
 }
 
 /* "1..8" of whole numbers: 1, 2, 4, 8. */
@@ -131,7 +129,7 @@ ls_ranges_fields (void)
   }
   fields[N_HEADER + ls_space_n_axes ()].table = "ranges";
   elements[LS_SPACE_ZERO][0].parse = parse_stage;
-  elements[LS_SPACE_ZERO][0].expected = "a stage from 0 to 3";
+  elements[LS_SPACE_ZERO][0].expected = "a stage from 0 to 3, as 3 or 3@8";
   ls_once_leave (&is_made);
   return fields;
 }

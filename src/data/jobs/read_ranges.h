@@ -35,6 +35,8 @@ typedef enum {
   LS_NO_SPACE_AXIS = LS_MAX_SPACE_AXES
 } LsSpaceAxis;
 
+#define LS_SPACE_MOST_IN_GROUP (UINT32_MAX >> 2) /* of ZeRO: ranks of a group that an axis may hold */
+
 guint ls_space_n_axes (void);
 
 /* The axis of a knob ("micro-batch" or "micro_batch"), or LS_NO_SPACE_AXIS. */

@@ -33,9 +33,9 @@ check_axis (const LsSpace *space, const char *axis, const char *expected)
   LS_CHECK_STR (got, expected);
 }
 
-#define FILE_TEXT                                                                                            \
-  "{ \"schema\": \"lockstep.ranges/1\", \"x-why\": \"a note\", \"gpus\": [8, 4], \"tp\": [2, 1, 2],\n"       \
-  "  \"schedule\": [\"zb-h1\", \"1f1b\"], \"sp\": [true], \"zero\": [1, 3], \"dp_kind\": [\"fsdp2\"],\n"     \
+#define FILE_TEXT                                                                                                 \
+  "{ \"schema\": \"lockstep.ranges/1\", \"x-why\": \"a note\", \"gpus\": [8, 4], \"tp\": [2, 1, 2],\n"            \
+  "  \"schedule\": [\"zb-h1\", \"1f1b\"], \"sp\": [true], \"zero\": [1, 3, \"2@8\"], \"dp_kind\": [\"fsdp2\"],\n" \
   "  \"recompute\": [\"full\", \"none\"] }\n"
 
 static bool
@@ -62,7 +62,7 @@ a_file_narrows_as_flags_do (void)
     check_axis (&space, "tp", "2,1");
     check_axis (&space, "schedule", "zb-h1,1f1b");
     check_axis (&space, "sp", "1");
-    check_axis (&space, "zero", "1,3");
+    check_axis (&space, "zero", "1,3,2@8");
     check_axis (&space, "dp-kind", "fsdp2");
     check_axis (&space, "recompute", "selective");
     check_axis (&space, "vpp", "3");
