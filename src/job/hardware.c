@@ -291,9 +291,13 @@ ls_hardware_load_with (const char *name_or_path, const LsMeasuredFiles *files, L
     h->own_generation = find_own_generation (&h->spec.gpu);
   if (has_cluster)
     h->calibration_of = find_calibrated (files->calibration, &h->spec.gpu);
-  if (!has_cluster || !take_files (&h->spec, files, diags) || !load_kernels (h, diags)
-      || !load_nccl (h, env.nccl, diags) || !load_others (h, env.nccl, diags))
+  if (!has_cluster || !take_files (&h->spec, files, diags) || !load_kernels (h, diags))
     return NULL;
+  if (!load_nccl (h, env.nccl, diags) || !load_others (h, env.nccl, diags)) {
+    if (env.nccl)
+      ls_diag_fail (diags, LS_ERROR_USAGE, "nccl_env: with it the file of --nccl has %s", env.nccl);
+    return NULL;
+  }
   ls_fitted_apply (h, &h->spec.fitted);
   return g_steal_pointer (&h);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "base/suggest.h"
 #include "data/datadir.h"
 #include "data/text/override.h"
 
@@ -11,6 +12,7 @@ typedef struct {
   GArray *names, *values; /* char *; values in any case, NULL: any */
   char *cluster, *nccl, *why;
   bool unknown; /* it may matter, and is not simulated */
+  bool integer; /* NCCL reads a whole number: number_of() */
 } Row;
 
 typedef struct {
@@ -27,6 +29,7 @@ static const LsField row_fields[] = {
   { "cluster", LS_FIELD_STRING, offsetof (Row, cluster) },
   { "nccl", LS_FIELD_STRING, offsetof (Row, nccl) },
   { "unknown", LS_FIELD_BOOL, offsetof (Row, unknown) },
+  { "integer", LS_FIELD_BOOL, offsetof (Row, integer) },
   { "why", LS_FIELD_STRING, offsetof (Row, why), .required = true },
   { .table = "nccl-environment.variable" },
 };
@@ -67,16 +70,23 @@ has (const GArray *texts, const char *text)
   return false;
 }
 
+/* What NCCL's strtoll() makes of a value: of "0x10" 16, of "true" 0. Newly allocated. */
+static char *
+number_of (const char *value)
+{
+  return g_strdup_printf ("%" G_GINT64_FORMAT, g_ascii_strtoll (value, NULL, 0));
+}
+
 /* NULL: none; *ret_is_known: one of that name has other values. */
 static const Row *
-find_row (const Rows *rows, const char *name, const char *value, bool *ret_is_known)
+find_row (const Rows *rows, const char *name, const char *value, const char *number, bool *ret_is_known)
 {
   *ret_is_known = false;
   for (guint i = 0; i < rows->variables->len; i++) {
     const Row *row = &g_array_index (rows->variables, Row, i);
     bool is_it = has (row->names, name);
     *ret_is_known = *ret_is_known || is_it;
-    if (is_it && (!row->values || has (row->values, value)))
+    if (is_it && (!row->values || has (row->values, row->integer ? number : value)))
       return row;
   }
   return NULL;
@@ -105,28 +115,49 @@ add_changes (char **all, const char *row, const char *value, const char *typed, 
   return own;
 }
 
+/* Says what the variable may be, or which variables there are of nearly that name. */
+static bool
+fail_unknown (const Rows *rows, const char *name, const char *value, bool is_known, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new (); /* borrowed */
+  for (guint i = 0; i < rows->variables->len; i++) {
+    const Row *row = &g_array_index (rows->variables, Row, i);
+    const GArray *from = !is_known ? row->names : has (row->names, name) ? row->values : NULL;
+    for (guint k = 0; from && k < from->len; k++)
+      g_ptr_array_add (words, g_array_index (from, char *, k));
+  }
+  g_ptr_array_add (words, NULL);
+  g_autofree char *near = is_known ? g_strjoinv (", ", (char **) words->pdata)
+                                   : ls_did_you_mean (name, (const char *const *) words->pdata);
+  return ls_diag_fail (diags, LS_ERROR_USAGE,
+                       is_known ? "nccl_env: %s=%s: expected one of %s"
+                                : "nccl_env: %s=%s: no variable of NCCL, RCCL or EFA that is known here%s",
+                       name, value, near);
+}
+
 static bool
 take (const Rows *rows, const char *name, const char *value, const char *const typed[2], LsNcclEnv *env,
       LsDiagList *diags)
 {
   bool is_known, is_typed = false;
-  const Row *row = find_row (rows, name, value, &is_known);
+  g_autofree char *number = number_of (value);
+  const Row *row = find_row (rows, name, value, number, &is_known);
   if (!row)
-    return ls_diag_fail (diags, LS_ERROR_USAGE,
-                         is_known ? "nccl_env: %s=%s: no row of topologies/environment has that value"
-                                  : "nccl_env: %s=%s: no row of topologies/environment has that variable",
-                         name, value);
-  g_autofree char *change = row->cluster
-      ? add_changes (&env->cluster, row->cluster, value, typed[0], &is_typed)
-      : row->nccl ? add_changes (&env->nccl, row->nccl, value, typed[1], &is_typed)
-                  : NULL;
+    return fail_unknown (rows, name, value, is_known, diags);
+  g_autofree char *read = row->integer && g_ascii_strtoll (value, NULL, 10) == 0 && !g_str_equal (value, "0")
+      ? g_strdup_printf (" (NCCL reads %s)", number)
+      : g_strdup ("");
+  const char *as = row->integer ? number : value;
+  g_autofree char *change = row->cluster ? add_changes (&env->cluster, row->cluster, as, typed[0], &is_typed)
+      : row->nccl                        ? add_changes (&env->nccl, row->nccl, as, typed[1], &is_typed)
+                                         : NULL;
   g_ptr_array_add (env->lines,
-                   change ? g_strdup_printf ("%s=%s is %s of the %s%s: %s", name, value, change,
+                   change ? g_strdup_printf ("%s=%s%s is %s of the %s%s: %s", name, value, read, change,
                                              row->cluster ? "cluster" : "file of --nccl",
                                              is_typed ? " (the rest was typed)" : "", row->why)
                        : is_typed
                        ? g_strdup_printf ("%s=%s is overridden by what was typed", name, value)
-                       : g_strdup_printf ("%s=%s %s: %s", name, value,
+                       : g_strdup_printf ("%s=%s%s %s: %s", name, value, read,
                                           row->unknown ? "is not simulated" : "changes nothing", row->why));
   return true;
 }
@@ -160,6 +191,9 @@ ls_nccl_env_read (const char *text, const char *typed_cluster, const char *typed
       continue;
     if (!pair[1] || !*pair[1])
       ok = ls_diag_fail (diags, LS_ERROR_USAGE, "nccl_env: expected VARIABLE=VALUE; got \"%s\"", words[i]);
+    else if (g_regex_match_simple (",[A-Z][A-Z0-9_]*=", pair[1], 0, 0))
+      ok = ls_diag_fail (diags, LS_ERROR_USAGE, "nccl_env: expected blanks between variables; got \"%s\"",
+                         words[i]);
     else
       ok = take (&rows, pair[0], pair[1], typed, ret_env, diags) && ok;
   }
