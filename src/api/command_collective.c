@@ -1,9 +1,12 @@
-/* `lockstep collective`: collectives timed alone. */
+/* `lockstep collective`: collectives timed alone, or tables of the best ways for NCCL's tuner. */
 #include "api/answer.h"
 #include "api/commands.h"
 #include "api/request.h"
+#include "api/job_answer.h"
 #include "ask/collective/collective_table.h"
 #include "ask/reruns.h"
+#include "base/list.h"
+#include "data/text/write_file.h"
 #include "show/plot/plots.h"
 #include "show/answers.h"
 
@@ -41,9 +44,58 @@ simulate (const LsRequest *r, LsAnswer *a, GError **error)
   return run;
 }
 
+/* --- tables for a tuner ------------------------------------------------------------------------------- */
+
+LS_ANSWER_FORM (tune_to_text, ls_tune_to_text (data))
+LS_ANSWER_FORM (tune_to_csv, ls_tune_to_csv (data))
+LS_ANSWER_FREE (tune_free, ls_tune_free)
+
+static gboolean
+write_table (gconstpointer tune, const char *path, GError **error)
+{
+  g_autofree char *text = ls_tune_to_csv (tune);
+  return ls_write_text (path, text, error);
+}
+
+static void
+clear_spec (gpointer spec)
+{
+  ls_job_spec_clear (spec);
+}
+
+/* A job for each file, or that of the options. */
+static gboolean
+tune (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  static const LsAnswerForms tune_forms = { .text = tune_to_text, .csv = tune_to_csv, .free = tune_free };
+  static const char *const none[] = { NULL, NULL };
+  g_autofree const char **files = ls_request_texts (r, "file");
+  g_autoptr (GArray) specs = ls_list_new (sizeof (LsJobSpec), clear_spec);
+  const char *const *file = files ? files : none;
+  do {
+    LsJobSpec spec;
+    gboolean ok = ls_request_job_of (r, *file, &spec, error);
+    if (ok)
+      ls_job_tell_from (&spec, a);
+    ls_list_add (specs, &spec);
+    if (!ok)
+      return FALSE;
+  } while (*file && *++file);
+  LsTune *t = ls_tune_new ((const LsJobSpec *) (gpointer) specs->data, specs->len, error);
+  if (!t)
+    return FALSE;
+  ls_answer_note_all (a, t->notes);
+  ls_job_tell_idle (r, LS_IDLE_OF_REPLAY, a);
+  ls_answer_take (a, t, &tune_forms);
+  ls_answer_write (a, r, "output", write_table);
+  return TRUE;
+}
+
 gboolean
 command_collective (const LsRequest *r, LsAnswer *a, GError **error)
 {
+  if (ls_request_is_on (r, "tune"))
+    return tune (r, a, error);
   LsCollectiveRun *run = simulate (r, a, error);
   if (!run)
     return FALSE;

@@ -324,6 +324,17 @@ tuner_may_choose (const LsCollCall *call, const LsCollAlgorithm *asked)
   return bits;
 }
 
+bool
+ls_coll_is_of_tuner (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsCollCall call = call_of (c, nccl, request, arena);
+  const LsCollAlgorithm *a = find_algorithm (request->algorithm);
+  LsTuneAlgorithm chosen;
+  return a && applies (a, &call, a->kinds) && !ls_nccl_lacks_protocol (&call)
+      && ls_nccl_choose (&call, tuner_may_choose (&call, a), &chosen);
+}
+
 /* The protocol, and the algorithm if NCCL's tuner or the request knows it. */
 static const LsCollAlgorithm *
 settle (const LsCollRequest *request, LsCollCall *call)

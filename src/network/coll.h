@@ -121,6 +121,8 @@ uint32_t ls_coll_kinds (const LsCluster *c, const uint32_t *gpus, uint32_t n);
 bool ls_coll_applies (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request);
 /* Why the GPUs cannot meet it with the protocol that it asks for; static; NULL: they can. */
 const char *ls_coll_lacks_protocol (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request);
+/* Whether NCCL's tuner has a cost for the algorithm and the protocol there: a plug-in may choose them. */
+bool ls_coll_is_of_tuner (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request);
 /* What that algorithm does, and what it asks of the GPUs; newly allocated. */
 char *ls_coll_rule (const char *algorithm);
 

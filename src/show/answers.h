@@ -11,6 +11,7 @@
 #include "analysis/topology.h"
 #include "ask/captured.h"
 #include "ask/collective/collective_table.h"
+#include "ask/collective/tune.h"
 #include "ask/compare.h"
 #include "ask/place.h"
 #include "ask/profile/import_profile.h"
@@ -73,6 +74,11 @@ char *ls_train_to_csv (const LsTrainReport *r);
 char *ls_collective_to_text (const LsCollectiveTable *t);
 char *ls_collective_to_json (const LsCollectiveTable *t);
 char *ls_collective_to_csv (const LsCollectiveTable *t);
+
+/* The best way of each collective of jobs, for people; CSV: the table that a tuner plug-in reads, where no
+ * line has 256 bytes. */
+char *ls_tune_to_text (const LsTune *t);
+char *ls_tune_to_csv (const LsTune *t);
 
 /* --- schedule ------------------------------------------------------------------------------------ */
 

@@ -57,7 +57,8 @@ ROWS = {
         --trust B = --cluster pair --compare data/collectives.csv; --report r.html; --format json; --json; --csv; --plot p.gp
         --protocol ll = --cluster pair --op barrier; --max-ctas 2 = --cluster pair --op barrier; --max-ctas 200 = --cluster pair --op all-to-all --gpus 4 --min 1KiB --max 1KiB
         --nccl-env NCCL_MAX_CTAS=2 = --cluster pair --op all-reduce --max-ctas 1; --nccl-env NCCL_ALGO=Ring = --cluster pair --op all-reduce --algorithm tree --gpus 4
-        --nccl-env NCCL_PROTO=LL = --cluster pair --op all-reduce --protocol simple; --nccl-env NCCL_ALGO=Ring = --cluster pair --compare data/collectives.csv"""),
+        --nccl-env NCCL_PROTO=LL = --cluster pair --op all-reduce --protocol simple; --nccl-env NCCL_ALGO=Ring = --cluster pair --compare data/collectives.csv
+        --tune = --model tiny --cluster pair --nodes 2 --tp 2 --global-batch 16; --output o.csv = --tune --model tiny --cluster pair --nodes 2 --tp 2 --global-batch 16"""),
     "kernel": ("--gpu flat --gemm 512,512,512", """
         --gpu round; --gpu-calibration round; --gemm 256,256,256; --batch 4; --layout nt; --attention 1,512,8,8,64 = --gpu flat
         --causal 0 = --gpu flat --attention 1,512,8,8,64; --backward = --gpu flat --attention 1,512,8,8,64; --op softmax = --gpu flat --shape 4,4

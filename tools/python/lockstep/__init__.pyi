@@ -59,9 +59,7 @@ class SweepResult(Result, Sequence[Record]):
 
 class JobOptions(TypedDict, total=False):
     strict: Switch  # with --from, refuse a job of which something is not known that may matter
-    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     segment: Number  # compute trays of a rack that the job takes together, as Slurm's --segment; 16 of 18 is 64 GPUs of an NVL72 [the cluster's]
-    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     tp: Number  # tensor-parallel degree [1]
     sp: Switch  # sequence parallelism next to tensor parallelism; no effect with tp 1 [0]
     pp: Number  # pipeline stages [1]
@@ -200,8 +198,6 @@ class JobOptions(TypedDict, total=False):
     host_batch: Text  # with batch_sync: fetching a micro-batch [513us]
     host_product: Text  # a product of experts [33us; 0us if host_launch is]
     host_python: Text  # a call of a function of Python, which a captured step counts [1us]
-    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
-    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     fold: Literal["auto", "off", "check"] | Sequence[Literal["auto", "off", "check"]] | None  # simulate ranks that behave alike once; check: both ways, exit 1 if they differ [auto]
     coarsen: Literal["auto", "off", "check"] | Sequence[Literal["auto", "off", "check"]] | None  # run undisturbed segments as one op, and no further step where it is known to repeat [auto]
     max_memory: Text  # memory that the simulation may take; a job that needs more is refused [16GiB]
@@ -235,8 +231,10 @@ class RunOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -247,7 +245,9 @@ class RunOptions(JobOptions, total=False):
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def run(*, progress: Progress | None = None, **options: Unpack[RunOptions]) -> Result:
@@ -289,13 +289,17 @@ class SweepOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
 
 def sweep(*arguments: Text, progress: Progress | None = None, **options: Unpack[SweepOptions]) -> SweepResult:
     """The best of all legal configurations: enumerated, those that cannot fit or cannot win left out
@@ -307,7 +311,8 @@ def sweep(*arguments: Text, progress: Progress | None = None, **options: Unpack[
     --headroom among them. With --capture the layouts are those of a program of yours: each is captured
     (lockstep capture), and its step replayed on --cluster."""
 
-class CollectiveOptions(TypedDict, total=False):
+class CollectiveOptions(JobOptions, total=False):
+    file: Text  # With --tune: launch files of other programs, a job each; default: the job of the options
     cluster: File  # On which cluster
     nodes: Number  # Nodes of the cluster; default: the file's, or as many as the GPUs need
     slice: Text  # Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest
@@ -325,16 +330,33 @@ class CollectiveOptions(TypedDict, total=False):
     messages: Switch  # Also every message of the algorithm, round by round, and who holds what before and after: of one size, --min, on 16 GPUs at most
     compare: Text  # Simulate the rows of a CSV of measured times; the flags above select some
     trust: Text  # With --compare: only rows of this trust; default: A, if there is such a column
+    tune: Switch  # A table of the best way of each collective of jobs, for NCCL's tuner plug-in; FILEs, or the options of a job
+    output: Text  # With --tune: write the table, for NCCL_TUNER_CONFIG_FILE
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
     format: Text  # What to print; markdown: tables for an issue or a paper
     json: Switch  # Print JSON
     csv: Switch  # Print CSV
     plot: Text  # Draw bus bandwidth over size or GPUs (.svg or .png, by gnuplot; .gp: its script); may be repeated
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
+    from_: Text  # a launch script, configuration or log of another program; may be repeated
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    dp: Number  # data-parallel degree [gpus / (tp pp cp)]
+    dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
+    strategy: File  # knobs from a file (lockstep list strategies)
+    attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
+    order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
+    published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
-def collective(*, progress: Progress | None = None, **options: Unpack[CollectiveOptions]) -> Result:
+def collective(*arguments: Text, progress: Progress | None = None, **options: Unpack[CollectiveOptions]) -> Result:
     """Times one operation alone on a cluster, over sizes and numbers of GPUs, in the shape of nccl-tests;
     or, with --compare, measured ones, and how far off they are. Sizes are those of nccl-tests:
-    the whole array; of all-to-all, what one rank sends."""
+    the whole array; of all-to-all, what one rank sends. Or, with --tune, a table of the best algorithm,
+    protocol and number of channels of each collective of jobs, for NCCL's tuner."""
 
 class KernelOptions(JobOptions, total=False):
     gpu: File  # On which GPU: a name (lockstep list gpus) or a file
@@ -362,15 +384,19 @@ class KernelOptions(JobOptions, total=False):
     json: Switch  # Print JSON
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     strategy: File  # knobs from a file (lockstep list strategies)
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
     expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def kernel(*, progress: Progress | None = None, **options: Unpack[KernelOptions]) -> Result:
@@ -399,8 +425,10 @@ class CalibrateOptions(JobOptions, total=False):
     plot: Text  # Draw predicted over measured time (.svg or .png, by gnuplot; .gp: its script); may be repeated
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -410,7 +438,9 @@ class CalibrateOptions(JobOptions, total=False):
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def calibrate(*arguments: Text, progress: Progress | None = None, **options: Unpack[CalibrateOptions]) -> Result:
@@ -427,7 +457,9 @@ class CompareOptions(JobOptions, total=False):
     format: Text  # What to print; markdown: tables for an issue or a paper
     json: Switch  # Print JSON
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
@@ -435,7 +467,9 @@ class CompareOptions(JobOptions, total=False):
     expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def compare(*arguments: Text, progress: Progress | None = None, **options: Unpack[CompareOptions]) -> Result:
@@ -538,8 +572,10 @@ class WhatifOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -550,7 +586,9 @@ class WhatifOptions(JobOptions, total=False):
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def whatif(*, progress: Progress | None = None, **options: Unpack[WhatifOptions]) -> Result:
@@ -599,8 +637,10 @@ class TrainOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -609,7 +649,9 @@ class TrainOptions(JobOptions, total=False):
     expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def train(*, progress: Progress | None = None, **options: Unpack[TrainOptions]) -> Result:
@@ -630,8 +672,10 @@ class MemoryOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -642,7 +686,9 @@ class MemoryOptions(JobOptions, total=False):
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]) -> Result:
@@ -673,7 +719,9 @@ class CaptureOptions(JobOptions, total=False):
     json: Switch  # Print JSON
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -681,6 +729,8 @@ class CaptureOptions(JobOptions, total=False):
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def capture(*arguments: Text, progress: Progress | None = None, **options: Unpack[CaptureOptions]) -> Result:
@@ -724,8 +774,10 @@ class PlaceOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -736,7 +788,9 @@ class PlaceOptions(JobOptions, total=False):
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def place(*, progress: Progress | None = None, **options: Unpack[PlaceOptions]) -> Result:
@@ -757,8 +811,10 @@ class TraceOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -769,7 +825,9 @@ class TraceOptions(JobOptions, total=False):
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def trace(*arguments: Text, progress: Progress | None = None, **options: Unpack[TraceOptions]) -> Result:
