@@ -34,8 +34,13 @@ simulate (const LsRequest *r, LsAnswer *a, GError **error)
   LsCollectiveSpec spec;
   ls_collective_spec_init (&spec);
   spec.progress = ls_request_progress (r);
-  LsCollectiveRun *run
-      = ls_request_set_own (r, set_knob, &spec, error) ? ls_collective_run_new (&spec, error) : NULL;
+  gboolean ok = ls_request_set_own (r, set_knob, &spec, error);
+  g_autofree const char **files = ls_request_paths (r, "compare", "file");
+  if (ok && spec.compare) {
+    g_free (spec.compare);
+    spec.compare = g_strjoinv ("\n", (char **) files);
+  }
+  LsCollectiveRun *run = ok ? ls_collective_run_new (&spec, error) : NULL;
   if (run) {
     ls_override_note_collective (&spec, &run->table, run->notes);
     ls_answer_note_all (a, run->notes);
@@ -57,30 +62,20 @@ write_table (gconstpointer tune, const char *path, GError **error)
   return ls_write_text (path, text, error);
 }
 
-static void
-clear_spec (gpointer spec)
-{
-  ls_job_spec_clear (spec);
-}
-
 /* A job for each file, or that of the options. */
 static gboolean
 tune (const LsRequest *r, LsAnswer *a, GError **error)
 {
   static const LsAnswerForms tune_forms = { .text = tune_to_text, .csv = tune_to_csv, .free = tune_free };
-  static const char *const none[] = { NULL, NULL };
   g_autofree const char **files = ls_request_texts (r, "file");
-  g_autoptr (GArray) specs = ls_list_new (sizeof (LsJobSpec), clear_spec);
-  const char *const *file = files ? files : none;
-  do {
-    LsJobSpec spec;
-    gboolean ok = ls_request_job_of (r, *file, &spec, error);
-    if (ok)
-      ls_job_tell_from (&spec, a);
-    ls_list_add (specs, &spec);
-    if (!ok)
+  const guint n = files ? g_strv_length ((char **) files) : 0;
+  g_autoptr (GArray) specs = ls_list_new (sizeof (LsJobSpec), (GDestroyNotify) ls_job_spec_clear);
+  for (guint i = 0; i < MAX (1, n); i++) {
+    LsJobSpec *spec = ls_list_add (specs, &(LsJobSpec) { 0 });
+    if (!ls_request_job_of (r, n > 0 ? files[i] : NULL, spec, error))
       return FALSE;
-  } while (*file && *++file);
+    ls_job_tell_from (spec, a);
+  }
   LsTune *t = ls_tune_new ((const LsJobSpec *) (gpointer) specs->data, specs->len, error);
   if (!t)
     return FALSE;

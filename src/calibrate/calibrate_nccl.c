@@ -305,27 +305,13 @@ complain (const LsNcclTests *t, LsDiagList *diags, const char *hint, const char 
   ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, hint, "%s", message);
 }
 
-/* Names of nccl-tests: "alltoall" is all-to-all; what a table calls an operation is what --op does. */
 static bool
 kind_of (const LsNcclTests *t, LsCollKind *ret_kind, LsDiagList *diags)
 {
-  static const char *const tests[] = { [LS_COLL_ALL_REDUCE] = "all_reduce",
-                                       [LS_COLL_ALL_GATHER] = "all_gather",
-                                       [LS_COLL_REDUCE_SCATTER] = "reduce_scatter",
-                                       [LS_COLL_BROADCAST] = "broadcast",
-                                       [LS_COLL_REDUCE] = "reduce",
-                                       [LS_COLL_ALL_TO_ALL] = "alltoall",
-                                       [LS_COLL_GATHER] = "gather",
-                                       [LS_COLL_SCATTER] = "scatter",
-                                       [LS_COLL_SEND_RECV] = "sendrecv" };
   g_autoptr (GError) error = NULL;
-  if (t->op && ls_collective_find_kind (t->op, ret_kind, &error))
+  const char *op = ls_nccl_tests_op (t);
+  if (op && ls_collective_find_kind (op, ret_kind, &error))
     return true;
-  for (guint i = 0; !t->op && t->test && i < G_N_ELEMENTS (tests); i++)
-    if (g_strcmp0 (tests[i], t->test) == 0) {
-      *ret_kind = (LsCollKind) i;
-      return true;
-    }
   g_autofree char *message = error ? g_strdup (error->message)
       : t->test                    ? g_strdup_printf ("%s_perf times nothing that is modelled", t->test)
                                    : g_strdup_printf ("%s does not say which operation ran",

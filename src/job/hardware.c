@@ -87,6 +87,55 @@ ls_gpu_is_other (const char *driver_name, const char *name)
   return called ? lacks_some : !has_some;
 }
 
+/* Clusters by their accelerators. */
+
+static void
+spec_free (gpointer spec)
+{
+  ls_cluster_spec_clear (spec);
+  g_free (spec);
+}
+
+GPtrArray *
+ls_clusters_at_hand (void)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_CLUSTERS);
+  GPtrArray *clusters = g_ptr_array_new_with_free_func (spec_free);
+  for (guint i = 0; i < entries->len; i++) {
+    g_autoptr (LsDiagList) unread = ls_diag_list_new ();
+    LsClusterSpec *spec = g_new0 (LsClusterSpec, 1);
+    if (ls_cluster_load (((const LsDataEntry *) entries->pdata[i])->name, spec, unread))
+      g_ptr_array_add (clusters, spec);
+    else
+      g_free (spec);
+  }
+  return clusters;
+}
+
+/* GPUs of a node, or of a compute tray of one that is a rack; 0: any. */
+static bool
+has_per_node (const LsClusterSpec *spec, uint32_t n)
+{
+  return n == 0 || spec->gpus_per_node == n || spec->gpus_per_node == n * ls_segment_trays (spec);
+}
+
+const LsClusterSpec *
+ls_cluster_with (const GPtrArray *clusters, const char *gpu, uint32_t per_node, guint *ret_n)
+{
+  const LsClusterSpec *found = NULL, *usual = NULL;
+  *ret_n = 0;
+  for (guint i = 0; i < clusters->len; i++) {
+    const LsClusterSpec *spec = clusters->pdata[i];
+    if (!g_str_equal (spec->gpu.name, gpu) || !has_per_node (spec, per_node))
+      continue;
+    found = spec;
+    (*ret_n)++;
+    if (spec->gpu.cluster && g_str_equal (spec->gpu.cluster, spec->name))
+      usual = spec;
+  }
+  return *ret_n == 1 ? found : usual;
+}
+
 /* A cluster as its file describes it, with what goes with its GPU: measured kernel efficiencies and
  * NCCL figures. */
 

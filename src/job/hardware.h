@@ -108,6 +108,14 @@ char *ls_gpu_called (const char *driver_name);
  * or of none, or several, and says no word of ours. Not so "NVIDIA H100" and "my-h100". */
 bool ls_gpu_is_other (const char *driver_name, const char *name);
 
+/* The clusters at hand that can be read, as LsClusterSpec. Free with g_ptr_array_unref(). */
+GPtrArray *ls_clusters_at_hand (void);
+/* The only one of them with that accelerator and so many in a node, or in a tray of a rack (0: any), or of
+ * several the one that the accelerator's file names. NULL: there is none; *ret_n: how many have them.
+ * Borrowed. */
+const LsClusterSpec *ls_cluster_with (const GPtrArray *clusters, const char *gpu, uint32_t per_node,
+                                      guint *ret_n);
+
 /* --- clusters that rows name ------------------------------------------------------------------------- */
 
 /* Owned by its table. */

@@ -109,56 +109,6 @@ case_of_log (const char *path, const char *cluster, LsDiagList *diags)
 
 /* --- where a row ran that does not say it ----------------------------------------------------------- */
 
-static void
-spec_free (gpointer spec)
-{
-  ls_cluster_spec_clear (spec);
-  g_free (spec);
-}
-
-/* The clusters at hand that can be read, as LsClusterSpec. */
-static GPtrArray *
-load_clusters (void)
-{
-  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_CLUSTERS);
-  GPtrArray *clusters = g_ptr_array_new_with_free_func (spec_free);
-  for (guint i = 0; i < entries->len; i++) {
-    g_autoptr (LsDiagList) unread = ls_diag_list_new ();
-    LsClusterSpec *spec = g_new0 (LsClusterSpec, 1);
-    if (ls_cluster_load (((const LsDataEntry *) entries->pdata[i])->name, spec, unread))
-      g_ptr_array_add (clusters, spec);
-    else
-      g_free (spec);
-  }
-  return clusters;
-}
-
-/* GPUs of a node, or of a compute tray of one that is a rack; 0: any. */
-static bool
-has_per_node (const LsClusterSpec *spec, uint32_t n)
-{
-  return n == 0 || spec->gpus_per_node == n || spec->gpus_per_node == n * ls_segment_trays (spec);
-}
-
-/* The only cluster of such nodes, or of several the one that the accelerator's file names. NULL: there is
- * none; *ret_n: how many there are. */
-static const LsClusterSpec *
-cluster_of (const GPtrArray *clusters, const char *gpu, uint32_t per_node, guint *ret_n)
-{
-  const LsClusterSpec *found = NULL, *usual = NULL;
-  *ret_n = 0;
-  for (guint i = 0; i < clusters->len; i++) {
-    const LsClusterSpec *spec = clusters->pdata[i];
-    if (!g_str_equal (spec->gpu.name, gpu) || !has_per_node (spec, per_node))
-      continue;
-    found = spec;
-    (*ret_n)++;
-    if (spec->gpu.cluster && g_str_equal (spec->gpu.cluster, spec->name))
-      usual = spec;
-  }
-  return *ret_n == 1 ? found : usual;
-}
-
 /* Why none was found. Newly allocated. */
 static char *
 tell_no_cluster (const LsCase *c, const char *gpu, guint n)
@@ -182,7 +132,7 @@ find_by_hardware (LsCase *c, const GPtrArray *clusters)
 {
   guint n = 0;
   g_autofree char *gpu = ls_gpu_called (c->hardware);
-  const LsClusterSpec *spec = gpu ? cluster_of (clusters, gpu, c->gpus_per_node, &n) : NULL;
+  const LsClusterSpec *spec = gpu ? ls_cluster_with (clusters, gpu, c->gpus_per_node, &n) : NULL;
   c->by_hardware = spec != NULL;
   if (!spec) {
     c->wrong = tell_no_cluster (c, gpu, n);
@@ -228,7 +178,7 @@ find_cluster (Load *l, LsCase *c)
     c->cluster = g_strdup (l->cluster);
     return;
   }
-  l->clusters = l->clusters ? l->clusters : load_clusters ();
+  l->clusters = l->clusters ? l->clusters : ls_clusters_at_hand ();
   find_by_hardware (c, l->clusters);
 }
 

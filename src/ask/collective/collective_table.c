@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "ask/collective/measured_collectives.h"
 #include "base/doublings.h"
 #include "base/list.h"
 #include "base/order.h"
@@ -423,22 +424,6 @@ is_wanted (const LsMeasuredCollective *m, const LsCollectiveSpec *spec)
       && (spec->max_bytes == 0 || m->bytes <= spec->max_bytes);
 }
 
-static gboolean
-read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **error)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *unread = NULL;
-  run->measured = ls_read_collectives (spec->compare, NULL, &unread, diags);
-  if (!run->measured)
-    return ls_diag_list_to_error (diags, error);
-  if (unread)
-    ls_note (run->notes, "columns of %s that nothing reads: %s", spec->compare, unread);
-  const LsMeasuredCollective *first = g_ptr_array_index (run->measured, 0);
-  return !spec->trust || first->trust
-      || ls_fail (error, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none", spec->compare,
-                  spec->trust);
-}
-
 /* --- one row ------------------------------------------------------------------------ */
 
 static gboolean
@@ -467,6 +452,23 @@ request_of (const LsCollectiveSpec *spec, LsCollKind kind, const uint32_t *gpus,
                            .max_ctas = spec->max_ctas };
 }
 
+/* By which it was measured, where nothing is typed. */
+static gboolean
+take_way (const LsMeasuredCollective *m, LsCollRequest *request, GError **error)
+{
+  const bool has_algorithm = m->algorithm && *m->algorithm, has_protocol = m->protocol && *m->protocol;
+  if (has_algorithm && !g_strv_contains (ls_coll_algorithms (), m->algorithm))
+    return ls_fail (error, LS_ERROR_INPUT, "no algorithm is named \"%s\"", m->algorithm);
+  int protocol = has_protocol ? ls_enum_value (protocol_names, m->protocol) : LS_PROTOCOL_AUTO;
+  if (protocol < 0)
+    return ls_fail (error, LS_ERROR_INPUT, "no protocol is named \"%s\"", m->protocol);
+  if (has_algorithm && !request->algorithm)
+    request->algorithm = m->algorithm;
+  if (request->protocol == LS_PROTOCOL_AUTO)
+    request->protocol = (LsProtocol) protocol;
+  return TRUE;
+}
+
 static gboolean
 simulate (const Comparison *x, LsNamedHardware *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
           GError **error)
@@ -488,6 +490,8 @@ simulate (const Comparison *x, LsNamedHardware *machine, const LsMeasuredCollect
     gpus[i] = ls_cluster_gpu_at (c, i / per_node, i % per_node);
   LsCollRequest request = request_of (x->spec, kind, gpus, m->n_gpus);
   request.bytes = m->bytes;
+  if (!take_way (m, &request, error))
+    return FALSE;
   return time_call (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
 }
 
@@ -589,15 +593,19 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
              *by_gpus = spec->gpus     ? "by --gpus"
       : h && h->spec.fabric_is_assumed ? LS_ONE_NODE_OF_NCCL
                                        : "the cluster's file",
+             *by_rows = run->has_ways ? "as a row has it, else auto" : NULL,
              *rates = spec->compare ? "gpu.nccl=NAME behind the cluster's name in FILE" : "--nccl NAME";
   const struct {
     bool holds;
     const char *key, *value, *words, *why, *instead;
   } rows[] = {
-    { has_nccl, "algorithm", spec->algorithm ? spec->algorithm : "auto", "algorithm %s",
-      spec->algorithm ? NULL : tuner, "--algorithm KIND" },
-    { has_nccl, "protocol", ls_protocol_names[spec->protocol], "protocol %s", is_given ? NULL : tuner,
-      "--protocol KIND" },
+    { has_nccl, "algorithm",
+      spec->algorithm ? spec->algorithm
+          : by_rows   ? by_rows
+                      : "auto",
+      "algorithm %s", spec->algorithm ? NULL : tuner, "--algorithm KIND" },
+    { has_nccl, "protocol", by_rows && !is_given ? by_rows : ls_protocol_names[spec->protocol], "protocol %s",
+      is_given ? NULL : tuner, "--protocol KIND" },
     { has_nccl && !is_barrier, "max_ctas", has_ctas ? ctas : "as the library has it",
       n_ctas == 1    ? "at most %s CTA"
           : has_ctas ? "at most %s CTAs"
@@ -631,7 +639,7 @@ static gboolean
 ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsCollectiveNetwork *network,
                        GError **error)
 {
-  if (!read_measured (run, spec, error))
+  if (!ls_collective_read_measured (spec, run, error))
     return FALSE;
   g_autoptr (GHashTable) machines = ls_named_hardware_new ();
   g_autoptr (GArray) skipped = ls_list_new (sizeof (Skipped), ls_clear_text);
@@ -648,13 +656,16 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
     compare_row (&x, m);
   }
   if (n_wanted == 0)
-    return ls_fail (error, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare, run->measured->len);
+    return ls_fail (error, LS_ERROR_USAGE, "%s: none of %u rows matches",
+                    strchr (spec->compare, '\n') ? "the files" : spec->compare, run->measured->len);
   score_all (run);
   for (guint i = 0; i < skipped->len; i++) {
     const Skipped *s = &g_array_index (skipped, Skipped, i);
     ls_note (run->notes, "%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason);
   }
-  g_autofree char *file = g_path_get_basename (spec->compare);
+  ls_collective_note_regret (run);
+  const char *next = strchr (spec->compare, '\n');
+  g_autofree char *file = next ? g_strdup ("files") : g_path_get_basename (spec->compare);
   run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted, run->measured->len,
                                 run->rows->len);
   if (run->rows->len > 0) {

@@ -144,7 +144,7 @@ typedef struct {
       max_bytes;   /* 0: 1 KiB (of several numbers of GPUs 1 MiB) to 8 GiB; of a comparison: all */
   uint32_t factor; /* of a size over the one before; 0: 2, of several numbers of GPUs 8 */
   bool messages;   /* also each message, and who holds what: of one size, min_bytes */
-  char *compare;   /* path of measured rows, or NULL       */
+  char *compare;   /* paths of measured rows, a line each, or NULL */
   char *trust;     /* measured rows of this trust; "all"; NULL: "A" where the column exists */
   /* of the messages that --network step moves one by one, on the GPUs that are timed; func NULL: nobody
    * asks */
@@ -168,6 +168,7 @@ typedef struct {
   GArray *rows;                   /* LsCollectiveRow */
   GArray *families;               /* LsCollectiveFamily */
   GPtrArray *measured;            /* LsMeasuredCollective, or NULL */
+  bool has_ways;                  /* one says its algorithm or protocol */
   LsCollectiveMessages *messages; /* or NULL */
   char *cluster, *op, *title;
   GPtrArray *notes; /* char *, one line each */

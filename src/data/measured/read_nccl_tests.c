@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "data/text/csv.h"
 #include "data/text/field.h"
 #include "data/text/read_file.h"
@@ -15,6 +16,8 @@
 static const LsField fields[] = {
   { "cluster", LS_FIELD_STRING, offsetof (LsMeasuredCollective, cluster) },
   { "trust", LS_FIELD_STRING, offsetof (LsMeasuredCollective, trust) },
+  { "algorithm", LS_FIELD_STRING, offsetof (LsMeasuredCollective, algorithm) },
+  { "protocol", LS_FIELD_STRING, offsetof (LsMeasuredCollective, protocol) },
   { "op", LS_FIELD_STRING, offsetof (LsMeasuredCollective, op), .required = true },
   { "gpus", LS_FIELD_UINT, offsetof (LsMeasuredCollective, n_gpus), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
   { "nodes", LS_FIELD_UINT, offsetof (LsMeasuredCollective, n_nodes), .min = 1,
@@ -33,6 +36,12 @@ measured_free (gpointer data)
 }
 
 GPtrArray *
+ls_measured_collectives_new (void)
+{
+  return g_ptr_array_new_with_free_func (measured_free);
+}
+
+GPtrArray *
 ls_read_collectives (const char *path, const char *text, char **ret_unread, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_parse (path, text, -1, diags);
@@ -41,15 +50,16 @@ ls_read_collectives (const char *path, const char *text, char **ret_unread, LsDi
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *field = fields; field->key; field++)
-    ls_csv_fields_find (csv, field, g_str_equal (field->key, "trust") ? LS_CSV_MAY_LACK : LS_CSV_REQUIRED, 0,
-                        columns, diags);
+    ls_csv_fields_find (
+        csv, field, ls_is_one_of (field->key, "trust algorithm protocol") ? LS_CSV_MAY_LACK : LS_CSV_REQUIRED,
+        0, columns, diags);
   if (ls_csv_n_rows (csv) == 0)
     ls_csv_header_error (csv, diags,
                          "expected a row for each measured collective below the header; got none");
   if (ls_diag_list_n (diags) > n_before)
     return NULL;
 
-  g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func (measured_free);
+  g_autoptr (GPtrArray) rows = ls_measured_collectives_new ();
   for (guint row = 0; row < ls_csv_n_rows (csv); row++) {
     LsMeasuredCollective *m = g_new0 (LsMeasuredCollective, 1);
     ls_csv_fields_read (csv, row, columns, m, diags);
@@ -94,17 +104,29 @@ part_of (const char *line)
   return g_ascii_isdigit (*first) ? BODY : NONE;
 }
 
+/* Of what starts a run, as logs show it above. */
+static bool
+is_command (const char *line)
+{
+  return *line != '#'
+      && (strstr (line, "_perf") || strstr (line, "NCCL_ALGO=") || strstr (line, "NCCL_PROTO="));
+}
+
 /* Where the runs of a text begin: ascending indices of lines (guint), the first 0. A line that cannot follow
- * those of the run begins the next. */
+ * those of the run begins the next, with the command lines above it. */
 static GArray *
 nccl_tests_split (char *const *lines)
 {
-  guint at = 0;
+  guint at = 0, command = 0;
   GArray *starts = g_array_append_val (g_array_new (FALSE, FALSE, sizeof at), at);
   for (Part reached = NONE; lines[at]; at++) {
     Part part = part_of (lines[at]);
-    if (part < BODY && reached != NONE && part <= reached)
-      g_array_append_val (starts, at);
+    if (reached == BODY && command == 0 && is_command (lines[at]))
+      command = at;
+    if (part < BODY && reached != NONE && part <= reached) {
+      g_array_append_val (starts, *(command > 0 ? &command : &at));
+      command = 0;
+    }
     reached = part == NONE ? reached : part;
   }
   return starts;
@@ -130,6 +152,8 @@ ls_nccl_tests_free (LsNcclTests *t)
   g_free (t->gpu);
   g_free (t->date);
   g_free (t->version);
+  g_free (t->algorithm);
+  g_free (t->protocol);
   g_clear_pointer (&t->rows, g_array_unref);
   g_free (t);
 }
@@ -377,6 +401,25 @@ read_comment (Reader *r)
     read_out_of_bounds (r, words);
 }
 
+/* Values of a line that starts a run: the last counts, but for the program. */
+static void
+read_command (LsNcclTests *t, const GPtrArray *words)
+{
+  const struct {
+    const char *name;
+    char **value;
+  } variables[] = { { "NCCL_ALGO=", &t->algorithm }, { "NCCL_PROTO=", &t->protocol } };
+  for (guint i = 0; i < words->len; i++) {
+    if (!t->test)
+      t->test = test_name (word (words, i));
+    for (guint v = 0; v < G_N_ELEMENTS (variables); v++)
+      if (g_str_has_prefix (word (words, i), variables[v].name)) {
+        g_free (*variables[v].value);
+        *variables[v].value = g_ascii_strdown (word (words, i) + strlen (variables[v].name), -1);
+      }
+  }
+}
+
 static bool
 number (const char *text, double *ret_value)
 {
@@ -400,7 +443,7 @@ read_figures (Reader *r)
     return;
   }
   guint64 bytes;
-  double time_us, algbw, n_wrong = 0;
+  double time_us, algbw, busbw, n_wrong = 0;
   guint n = words->len, time = n - r->n_values;
   const char *wrong = word (words, time + r->at_wrong);
   bool ok = n >= MIN_LABELS + r->n_values && n <= MAX_LABELS + r->n_values
@@ -414,6 +457,9 @@ read_figures (Reader *r)
   g_autofree char *trouble = take_row (r->t, bytes, time_us, algbw, r->is_error ? 0 : n_wrong);
   if (trouble)
     complain (r, "%s", trouble);
+  r->t->bus_factor = algbw > 0 && number (word (words, time + 2), &busbw) ? busbw / algbw : 0;
+  r->t->reduces = time > MIN_LABELS && strcmp (word (words, MIN_LABELS), "none") != 0;
+  r->t->has_root = time == MAX_LABELS && *word (words, MAX_LABELS - 1) != '-';
 }
 
 /* One run: lines first to last - 1, which it may change. */
@@ -425,6 +471,8 @@ read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *d
   for (guint i = first; i < last; i++) {
     r.number = (int) i + 1;
     r.line = g_strchomp (lines[i]);
+    const char *behind = strstr (r.line, "<stdout>:"); /* mpirun --tag-output, --timestamp-output */
+    r.line = behind ? behind + strlen ("<stdout>:") : r.line;
     const char *first_word = r.line + strspn (r.line, " \t");
     bool is_figures
         = g_ascii_isdigit (*first_word) || (*first_word == '-' && g_ascii_isdigit (first_word[1]));
@@ -434,6 +482,10 @@ read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *d
       complain (&r, "JSON among text; expected a file for each");
     else if (is_figures && !r.is_useless) /* what MPI and NCCL print in between begins otherwise */
       read_figures (&r);
+    else if (t->rows->len == 0 && is_command (r.line)) {
+      g_autoptr (GPtrArray) words = words_of (r.line);
+      read_command (t, words);
+    }
   }
   if (r.devices.has_groups)
     ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, NULL, SEVERAL_GROUPS);
@@ -619,11 +671,47 @@ read_texts (GPtrArray *runs, const char *path, const char *sha256, const char *t
   }
 }
 
+/* ---- operations ---- */
+
+const char *
+ls_nccl_tests_op (const LsNcclTests *t)
+{
+  static const char *const names[][2] = {
+    { "all_reduce", "all-reduce" }, { "all_gather", "all-gather" }, { "reduce_scatter", "reduce-scatter" },
+    { "broadcast", "broadcast" },   { "reduce", "reduce" },         { "alltoall", "all-to-all" },
+    { "gather", "gather" },         { "scatter", "scatter" },       { "sendrecv", "send-recv" },
+  };
+  for (guint i = 0; !t->op && t->test && i < G_N_ELEMENTS (names); i++)
+    if (strcmp (names[i][0], t->test) == 0)
+      return names[i][1];
+  return t->op;
+}
+
+const char *
+ls_nccl_tests_likely_op (const LsNcclTests *t)
+{
+  const double n = t->n_ranks, factor = t->bus_factor, once = (n - 1) / n;
+  const struct {
+    const char *op;
+    double factor;
+    bool reduces, has_root;
+  } ops[] = { { "all-reduce", 2 * once, true, false },
+              { "reduce-scatter", once, true, false },
+              { "reduce", 1, true, true },
+              { "broadcast", 1, false, true },
+              { "send-recv", 1, false, false } };
+  for (guint i = 0; i < G_N_ELEMENTS (ops); i++)
+    if (ops[i].reduces == t->reduces && ops[i].has_root == t->has_root
+        && fabs (factor / ops[i].factor - 1) < RATE_SLACK / 4) /* (n-1)/n of 16 GPUs is 0.94 */
+      return ops[i].op;
+  return NULL;
+}
+
 /* ---- tables ---- */
 
-/* By its header: what nccl-tests prints has no commas there. */
-static bool
-is_table (const char *text)
+/* What nccl-tests prints has no commas there. */
+bool
+ls_is_collectives (const char *text)
 {
   while (*text == '#' || *text == '\n' || *text == '\r')
     text += strcspn (text, "\n") + (text[strcspn (text, "\n")] == '\n');
@@ -676,6 +764,8 @@ ls_nccl_tests_parse (const char *path, const char *text, size_t n, LsDiagList *d
   g_autoptr (GPtrArray) runs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_nccl_tests_free);
   g_autofree char *sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
   bool is_json = text[strspn (text, " \t\r\n")] == '{';
-  (is_json ? read_json : is_table (text) ? read_table : read_texts) (runs, path, sha256, text, n, diags);
+  (is_json                        ? read_json
+       : ls_is_collectives (text) ? read_table
+                                  : read_texts) (runs, path, sha256, text, n, diags);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&runs) : NULL;
 }

@@ -16,6 +16,7 @@
 #define LS_DATA_MEASURED_READ_NCCL_TESTS_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/diag.h"
@@ -27,7 +28,7 @@ typedef struct {
 
 typedef struct {
   char *path, *sha256;
-  char *test;            /* "all_reduce"; NULL: the file does not say          */
+  char *test;            /* "all_reduce", also of a command line above it; NULL: the file does not say */
   char *op;              /* of a table: "all-reduce", as its column has it; else NULL    */
   char *cluster, *trust; /* of a table: what its columns say; "" or NULL: nothing */
   int line;              /* of the file, where the run begins; 0: its only one */
@@ -35,6 +36,11 @@ typedef struct {
   char *gpu;            /* the first device's name; NULL: not said            */
   char *date, *version; /* of the run, of NCCL; NULL: not said               */
   GArray *rows;         /* LsNcclTestsRow; at least one, sizes above 0        */
+  /* NCCL_ALGO and NCCL_PROTO of such a line, as they stand there; NULL: none */
+  char *algorithm, *protocol;
+  /* Of the last row of a text: busbw over algbw, 0: not known; whether it has an operator; a root */
+  double bus_factor;
+  bool reduces, has_root;
 } LsNcclTests;
 
 /* LsNcclTests of each run in n bytes, or, text NULL, in the file of that name: at least one; of a table in
@@ -47,6 +53,16 @@ GPtrArray *ls_nccl_tests_parse (const char *path, const char *text, size_t n, Ls
 void ls_nccl_tests_free (LsNcclTests *tests); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsNcclTests, ls_nccl_tests_free)
 
+/* The operation as --op calls it, static: by the table's column, or by the program's name. NULL: it is not
+ * said, or is none of ours. */
+const char *ls_nccl_tests_op (const LsNcclTests *tests);
+/* Where it is not said: by what busbw is of algbw, and by the columns redop and root. All-gather and
+ * all-to-all cannot be told apart. NULL: several could be. Static. */
+const char *ls_nccl_tests_likely_op (const LsNcclTests *tests);
+
+/* Whether a text is a table of measured collectives, by its header. */
+bool ls_is_collectives (const char *text);
+
 /* --- measured collectives, one a row, as `lockstep collective --compare` reads them -------------- */
 
 /* Columns, found by name in the header row, in any order; others are ignored:
@@ -55,20 +71,25 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsNcclTests, ls_nccl_tests_free)
  *   gpus nodes  ranks, and the nodes that they are spread over evenly
  *   size_bytes  as nccl-tests counts
  *   time_us     of one call, out of place
- *   trust       optional: a letter */
+ *   trust       optional: a letter
+ *   algorithm, protocol   optional: as --algorithm and --protocol, that were forced; empty: none were */
 
 /* Sizes that a picosecond clock can time: 2^50 bytes take 11 days at 1 GB/s. */
 #define LS_COLLECTIVE_MAX_BYTES (UINT64_C (1) << 50)
 #define LS_COLLECTIVE_MAX_GPUS  1048576
 
 typedef struct {
-  char *cluster;            /* "": not known                   */
-  char *trust;              /* NULL where the column is absent */
-  char *op;                 /* as it stands there              */
-  uint32_t n_gpus, n_nodes; /* n_nodes divides n_gpus */
+  char *cluster;              /* "": not known                   */
+  char *trust;                /* NULL where the column is absent */
+  char *op;                   /* as it stands there              */
+  char *algorithm, *protocol; /* NULL or "": none was forced      */
+  uint32_t n_gpus, n_nodes;   /* n_nodes divides n_gpus */
   uint64_t bytes;
   double time_us;
 } LsMeasuredCollective;
+
+/* An empty list of LsMeasuredCollective that frees them. */
+GPtrArray *ls_measured_collectives_new (void);
 
 /* Reads all rows of the file, or of its text if that is not NULL; NULL, with located diagnostics, if any
  * cell is wrong or there is no row. A GPtrArray of LsMeasuredCollective that frees them. ret_unread: NULL

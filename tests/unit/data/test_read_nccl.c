@@ -137,6 +137,57 @@ several_runs_of_one_file (void)
   LS_CHECK_STR (((const LsNcclTests *) runs->pdata[2])->version, "22907");
 }
 
+/* Which operation a run is of: by its first lines, a command line above it, or its figures; and by which algorithm
+ * such a line says it went. */
+static void
+a_run_says_what_ran (void)
+{
+  static const struct {
+    const char *above, *row, *op, *likely, *algorithm;
+  } cases[] = {
+    { "# Collective test starting: alltoall_perf\n", "float none -1 50.0 20.97 15.73 0", "all-to-all", NULL,
+      NULL },
+    { "$ mpirun -np 4 -x NCCL_ALGO=Tree ./all_reduce_perf -g 1\n", "float sum -1 50.0 20.97 31.46 0",
+      "all-reduce", "all-reduce", "tree" },
+    { "export NCCL_ALGO=Ring\nexport NCCL_ALGO=NVLSTree\n", "float sum -1 50.0 20.97 31.46 0", NULL,
+      "all-reduce", "nvlstree" },
+    { "[1,0]<stdout>:$ reduce_scatter_perf\n", "float sum -1 50.0 20.97 15.73 0", "reduce-scatter",
+      "reduce-scatter", NULL },
+    { "", "float none -1 50.0 20.97 15.73 0", NULL, NULL, NULL }, /* all-gather and all-to-all */
+    { "", "float sum 0 50.0 20.97 20.97 0", NULL, "reduce", NULL },
+    { "", "float none 0 50.0 20.97 20.97 0", NULL, "broadcast", NULL },
+    { "", "float none -1 50.0 20.97 20.97 0", NULL, "send-recv", NULL },
+    { "", "float sum -1 50.0 20.97 25.00 0", NULL, NULL, NULL },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text
+        = g_strconcat (cases[i].above, SETTING DEVICES,
+                       "# size count type redop root time algbw busbw #wrong\n[1,0]<stdout>: 1048576 262144 ",
+                       cases[i].row, "\n", NULL);
+    g_autoptr (LsNcclTests) t = parse (text);
+    if (!LS_CHECK (t != NULL))
+      continue;
+    LS_CHECK_STR (ls_nccl_tests_op (t), cases[i].op);
+    LS_CHECK_STR (ls_nccl_tests_likely_op (t), cases[i].likely);
+    LS_CHECK_STR (t->algorithm, cases[i].algorithm);
+  }
+}
+
+/* The line that starts a run is of that run, not of the one before it. */
+static void
+a_command_belongs_to_the_run_below (void)
+{
+  const char *run
+      = SETTING DEVICES "# size count type redop root time algbw busbw #wrong\n"
+                        " 1048576 262144 float sum -1 50.0 20.97 31.46 0\n# Avg bus bandwidth : 31\n";
+  g_autofree char *text = g_strconcat (run, "srun all_gather_perf\n", run, "all_reduce_perf is over\n", NULL);
+  g_autoptr (GPtrArray) runs = parse_all (text);
+  if (!LS_CHECK (runs && runs->len == 2))
+    return;
+  LS_CHECK_STR (((const LsNcclTests *) runs->pdata[0])->test, NULL);
+  LS_CHECK_STR (((const LsNcclTests *) runs->pdata[1])->test, "all_gather");
+}
+
 /* --- tables ----------------------------------------------------------------------------------------- */
 
 /* Pins the columns of a file of measured collectives. Wrong files are in
@@ -149,15 +200,17 @@ a_row_is_one_measured_call (void)
   g_autofree char *unread = NULL;
   g_autoptr (GPtrArray) rows = ls_read_collectives (
       "c.csv",
-      "notes,time_us,size_bytes,nodes,gpus,op,trust,algorithm,cluster\n\"a, b\",12.5,1024,2,16,all-gather,B,ring,dgx-h100\n",
+      "notes,time_us,size_bytes,nodes,gpus,op,trust,algorithm,link,cluster\n\"a, b\",12.5,1024,2,16,all-gather,B,ring,IB,dgx-h100\n",
       &unread, diags);
-  LS_CHECK_STR (unread, "notes, algorithm");
+  LS_CHECK_STR (unread, "notes, link");
   if (!LS_CHECK (rows != NULL && rows->len == 1))
     return;
   const LsMeasuredCollective *m = g_ptr_array_index (rows, 0);
   LS_CHECK_STR (m->cluster, "dgx-h100");
   LS_CHECK_STR (m->trust, "B");
   LS_CHECK_STR (m->op, "all-gather");
+  LS_CHECK_STR (m->algorithm, "ring");
+  LS_CHECK_STR (m->protocol, NULL);
   LS_CHECK_INT (m->n_gpus, ==, 16);
   LS_CHECK_INT (m->n_nodes, ==, 2);
   LS_CHECK_INT (m->bytes, ==, 1024);
@@ -405,6 +458,7 @@ damaged_files_are_refused_with_the_line (void)
 
 LS_TEST_SUITE (LS_TEST (several_runs_of_one_file), LS_TEST (text_is_read),
                LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read),
+               LS_TEST (a_run_says_what_ran), LS_TEST (a_command_belongs_to_the_run_below),
                LS_TEST (a_row_is_one_measured_call), LS_TEST (trust_and_cluster_may_be_unknown),
                LS_TEST (the_measured_rows_are_read), LS_TEST (a_dgx_arrives_whole),
                LS_TEST (a_tree_of_switches_arrives_whole), LS_TEST (a_mesh_is_joined_once),

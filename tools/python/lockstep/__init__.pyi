@@ -312,7 +312,7 @@ def sweep(*arguments: Text, progress: Progress | None = None, **options: Unpack[
     (lockstep capture), and its step replayed on --cluster."""
 
 class CollectiveOptions(JobOptions, total=False):
-    file: Text  # With --tune: launch files of other programs, a job each; default: the job of the options
+    file: Text  # With --tune: launch files of other programs, a job each; default: the job of the options. With --compare: more measured ones
     cluster: File  # On which cluster
     nodes: Number  # Nodes of the cluster; default: the file's, or as many as the GPUs need
     slice: Text  # Chips of a TPU slice along x, y (and z); default: as the GPUs need, with --nodes the largest
@@ -328,7 +328,7 @@ class CollectiveOptions(JobOptions, total=False):
     max: Text  # Largest size; default: 8GiB; of --compare all
     factor: Number  # A size over the one before; default: 2; of several numbers of GPUs 8
     messages: Switch  # Also every message of the algorithm, round by round, and who holds what before and after: of one size, --min, on 16 GPUs at most
-    compare: Text  # Simulate the rows of a CSV of measured times; the flags above select some
+    compare: Text  # Simulate measured times: of a CSV, or of logs of nccl-tests or rccl-tests, which name operation, GPUs and devices; the flags above select some
     trust: Text  # With --compare: only rows of this trust; default: A, if there is such a column
     tune: Switch  # A table of the best way of each collective of jobs, for NCCL's tuner plug-in; FILEs, or the options of a job
     output: Text  # With --tune: write the table, for NCCL_TUNER_CONFIG_FILE
