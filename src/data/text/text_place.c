@@ -63,6 +63,10 @@ ls_text_check (const char *text, size_t n, const char *name, const char *what, L
 #define CLUSTERS                                                                                             \
   "--cluster reads files of Lockstep in JSON and what NCCL dumps (NCCL_TOPO_DUMP_FILE), in a file *.xml; "   \
   "lockstep list clusters names those that are known"
+#define NODE "lockstep topology --from FILE -o cluster.json makes of it what --cluster reads"
+#define FABRIC                                                                                               \
+  "lockstep topology --from CLUSTER --from FILE -o cluster.json makes of it, with nodes as of CLUSTER "      \
+  "(lockstep list clusters), what --cluster reads"
 #define TORCHTITAN "this looks like TOML of torchtitan: --from FILE reads it, and lockstep import shows it"
 
 /* The first whose marks all are there. */
@@ -72,19 +76,20 @@ static const struct {
 } lookalikes[] = {
   { "completed step: ", "TFLOP/s/device", "this looks like a log of MaxText: " LOG },
   { "***** Running training *****", NULL, "this looks like a log of Hugging Face's Trainer: " LOG },
-  { "# nThread ", "busbw", "this looks like a log of nccl-tests: lockstep calibrate --nccl FILE reads it" },
+  { "# nThread ", "busbw",
+    "this looks like a log of nccl-tests: lockstep calibrate --nccl and collective --compare read it" },
   { "-model-parallel-size", NULL,
     "this looks like arguments of Megatron-LM: --from FILE reads them, and lockstep import shows them" },
   { "[parallelism]", NULL, TORCHTITAN },
   { "[training]", NULL, TORCHTITAN },
   { "<system", "<cpu",
     "this looks like a topology that NCCL dumps: --cluster FILE reads it, from a file *.xml" },
-  { "GPU0", "CPU Affinity", "this looks like what nvidia-smi topo -m prints: " CLUSTERS },
-  { "<topology", "<object", "this looks like XML of lstopo: " CLUSTERS },
+  { "GPU0", "CPU Affinity", "this looks like what nvidia-smi topo -m prints: " NODE },
+  { "<topology", "<object", "this looks like XML of lstopo: " NODE },
   { "<platform", "<zone", "this looks like a platform of SimGrid: " CLUSTERS },
   { "npus_count", "bandwidth", "this looks like a network of ASTRA-sim: " CLUSTERS },
-  { "vendid=", "devid=", "this looks like what ibnetdiscover prints: " CLUSTERS },
-  { "SwitchName=", NULL, "this looks like topology.conf of Slurm: " CLUSTERS },
+  { "vendid=", "guid=", "this looks like what ibnetdiscover prints: " FABRIC },
+  { "SwitchName=", NULL, "this looks like topology.conf of Slurm: " FABRIC },
   { "\"model_type\"", "\"hidden_size\"", "this looks like a model of Hugging Face: --model FILE reads it" },
   { "lockstep.model/", NULL, "this looks like a model of Lockstep: --model FILE reads it" },
   { "lockstep.strategy/", NULL, "this looks like a strategy of Lockstep: --strategy FILE reads it" },
