@@ -18,7 +18,7 @@ static const struct {
   { "whatif", command_whatif },     { "train", command_train },         { "memory", command_memory },
   { "capture", command_capture },   { "share", command_share },         { "place", command_place },
   { "trace", command_trace },       { "import", command_import },       { "list", command_list },
-  { "check", command_check },       { "schema", command_schema },
+  { "check", command_check },       { "schema", command_schema },       { "lab", command_lab },
 };
 #define N_COMMANDS G_N_ELEMENTS (table)
 

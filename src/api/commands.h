@@ -11,7 +11,7 @@ typedef gboolean CommandRun (const LsRequest *request, LsAnswer *answer, GError 
 CommandRun command_run, command_sweep, command_collective, command_kernel, command_calibrate, command_compare,
     command_topology, command_schedule, command_validate, command_whatif, command_memory, command_share,
     command_place, command_trace, command_import, command_list, command_check, command_train, command_schema,
-    command_capture;
+    command_capture, command_lab;
 
 typedef struct {
   LsCommand shown;    /* first: a pointer to it is one to all */

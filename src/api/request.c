@@ -224,6 +224,14 @@ append_texts (const LsRequest *r, const char *key, GPtrArray *texts)
   }
 }
 
+const LsOption *
+ls_request_given (const LsRequest *r, guint i, const char **ret_value)
+{
+  const Given *g = i < r->given->len ? &g_array_index (r->given, Given, i) : NULL;
+  *ret_value = g ? g->value : NULL;
+  return g ? g->option : NULL;
+}
+
 const char **
 ls_request_texts (const LsRequest *r, const char *key)
 {

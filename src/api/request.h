@@ -21,6 +21,8 @@ gboolean ls_request_is_on (const LsRequest *r, const char *key);
 /* All values of a repeated option, which are borrowed; ends in NULL; NULL: there is none. g_free() the
  * array. */
 const char **ls_request_texts (const LsRequest *r, const char *key);
+/* What was set as the i-th, and its value, borrowed; NULL: there is no more. */
+const LsOption *ls_request_given (const LsRequest *r, guint i, const char **ret_value);
 /* The files of one option, and behind them those of another; likewise. */
 const char **ls_request_paths (const LsRequest *r, const char *key, const char *other);
 /* A whole number from min to max; what was not set leaves *value. LS_ERROR_USAGE. */

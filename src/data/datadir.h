@@ -1,5 +1,5 @@
 /* data/datadir.h — named models, laws of loss, clusters, accelerators, calibrations, tables of NCCL, rates of
- * failures, jitter, strategies, software, kernels, optimizers, traces.
+ * failures, jitter, strategies, software, kernels, optimizers, traces, labs.
  *
  * A name is looked up in the folder of its kind under, in this order,
  *
@@ -42,6 +42,7 @@ typedef enum {
   LS_DATA_PROGRAMS,     /* strategies/programs/ */
   LS_DATA_OPTIMIZERS,   /* strategies/optimizers/ */
   LS_DATA_TRACES,       /* traces/           */
+  LS_DATA_LABS,         /* labs/             */
   LS_N_DATA_KINDS
 } LsDataKind;
 

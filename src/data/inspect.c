@@ -7,6 +7,7 @@
 #include "data/jobs/imported.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/job_files.h"
+#include "data/jobs/read_lab.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
@@ -211,6 +212,7 @@ static const struct {
   { "scaling", "what loss tokens come to", .file = &ls_scaling_file, .say = say_scaling },
   { "jitter", "how much GPUs and steps differ", .file = &ls_jitter_file, .say = say_jitter },
   { "trace", "what each rank runs and exchanges", inspect_trace, OF_NO_FOLDER, ls_trace_fields },
+  { "lab", "an exercise that grades itself", .file = &ls_lab_file, .say = say_lab },
   { "kernelbench", "kernels that kernelbench measured", NULL, OF_NO_FOLDER, ls_profile_file_fields },
   { "set", "several files of one kind in one", NULL, OF_NO_FOLDER },
 };

@@ -13,6 +13,7 @@
 #include "ask/collective/collective_table.h"
 #include "ask/collective/tune.h"
 #include "ask/compare.h"
+#include "ask/lab.h"
 #include "ask/place.h"
 #include "ask/profile/import_profile.h"
 #include "ask/schedule.h"
@@ -153,6 +154,14 @@ char *ls_capture_layouts_to_json (const LsCaptureLayouts *layouts);
 /* A captured step next to the plan of the same job: totals, parts of the model, and what differs most. */
 char *ls_versus_to_text (const LsVersus *versus);
 char *ls_versus_to_json (const LsVersus *versus);
+
+/* --- lab ----------------------------------------------------------------------------------------- */
+
+char *ls_labs_to_text (const GPtrArray *labs); /* LsLab */
+/* As a student reads it: all but what grades. */
+char *ls_lab_to_text (const LsLab *lab);
+char *ls_lab_grades_to_text (const LsLabGrades *grades);
+char *ls_lab_grades_to_json (const LsLabGrades *grades);
 
 /* --- Markdown ------------------------------------------------------------------------------------ */
 

@@ -31,6 +31,7 @@ static const struct {
   { "scaling", LS_DATA_SCALING },
   { "jitter", LS_DATA_JITTER },
   { "traces", LS_DATA_TRACES },
+  { "labs", LS_DATA_LABS },
   { "schedules", SCHEDULES },
 };
 

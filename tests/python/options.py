@@ -114,6 +114,7 @@ ROWS = {
         --runs data/runs.csv = --cluster pair; --pytorch-trace data/rank0.json.gz; --rank 0; --step 10; --other-job; --json
         --template runs; --hold-out half; --max-mape 1; --output o.json; --cluster-output c.json; --plot p.gp"""),
     "schema": ("", ""),
+    "lab": ("SHIPPED check in-flight gpipe=16", "--json"),
 }
 
 

@@ -13,6 +13,7 @@ printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp"
 "$lockstep" validate "$LS_DATA_DIR/cases.csv" --coverage --json > coverage.json
 sed '1s/,caveat/,date/; /^e-/s/bf16,bf16/fp16,fp16/' "$LS_DATA_DIR/cases-coverage.csv" > mixed.csv # runs that have something in common
 "$lockstep" validate mixed.csv --coverage --json > mixed.json
+LS_DATA_DIR=$root "$lockstep" lab check in-flight gpipe=16 first=7 --json > grades.json || [[ $? == 5 ]]
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
 "$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --lora-rank 8 --critical-path --json > path.json
 "$lockstep" run --model tiny --cluster pair:gpu.reserved=14540MiB --gpus 2 --dp-kind fsdp1 --limit-all-gathers 0 --set cuda_allocator=caching --json > retries.json 2> notes

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "data/datadir.h"
+#include "data/jobs/read_lab.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_software.h"
@@ -57,6 +58,7 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
   LsReliability reliability;
   LsScalingLaw law;
   LsJitter jitter;
+  LsLab *lab;
   LsSoftwareSpec software;
   bool ok = false;
   g_autoptr (LsJsonDoc) doc = NULL;
@@ -127,6 +129,13 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     ok = optimizer != NULL;
     break;
   }
+  case LS_DATA_LABS:
+    doc = ls_data_load (LS_DATA_LABS, path, diags);
+    lab = doc ? ls_data_file_new (&ls_lab_file, doc, diags) : NULL;
+    ok = lab != NULL;
+    if (ok)
+      ls_data_file_free (&ls_lab_file, lab);
+    break;
   case LS_DATA_TRACES: {
     g_autoptr (LsTrace) trace = ls_trace_load (path, 0, diags);
     ok = trace != NULL;

@@ -884,3 +884,32 @@ class SchemaOptions(TypedDict, total=False):
 def schema(*arguments: Text, progress: Progress | None = None, **options: Unpack[SchemaOptions]) -> Result:
     """Prints the JSON Schema (2020-12) of a kind of file that is read, or of the JSON that a
     command prints. Without a name it lists them."""
+
+class LabOptions(JobOptions, total=False):
+    action: Text  # What to do: list, show, check
+    name: Text  # Which lab
+    answer: Text  # Of check: answers
+    json: Switch  # Of check: print JSON
+    model: File  # what is trained (lockstep list models), or a Hugging Face config.json
+    from_: Text  # a launch script, configuration or log of another program; may be repeated
+    cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    dp: Number  # data-parallel degree [gpus / (tp pp cp)]
+    dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
+    strategy: File  # knobs from a file (lockstep list strategies)
+    attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
+    order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
+    expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
+    measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
+    published: Text  # the same, of seconds with or without a unit
+    steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
+
+def lab(*arguments: Text, progress: Progress | None = None, **options: Unpack[LabOptions]) -> Result:
+    """Lists exercises on training in parallel, shows one, and grades answers to it. A lab asks for
+    predictions first, then names commands to run, and what to find. check simulates what the lab
+    asks about, and for a task the configuration that you hand in as options of lockstep run; it
+    answers a wrong number with a hint on the mistake it is nearest to, and with no number."""
