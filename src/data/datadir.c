@@ -37,7 +37,7 @@ static const struct {
   [LS_DATA_PROGRAMS] = { "strategies/programs", "program", "program", true },
   [LS_DATA_OPTIMIZERS] = { "strategies/optimizers", "optimizer", "optimizer", true },
   [LS_DATA_TRACES] = { "traces", "trace", "trace" },
-  [LS_DATA_LABS] = { "labs", "lab", "lab" },
+  [LS_DATA_LABS] = { "strategies/labs", "lab", "lab" },
 };
 
 /* ---- places ---- */

@@ -42,7 +42,7 @@ typedef enum {
   LS_DATA_PROGRAMS,     /* strategies/programs/ */
   LS_DATA_OPTIMIZERS,   /* strategies/optimizers/ */
   LS_DATA_TRACES,       /* traces/           */
-  LS_DATA_LABS,         /* labs/             */
+  LS_DATA_LABS,         /* strategies/labs/  */
   LS_N_DATA_KINDS
 } LsDataKind;
 

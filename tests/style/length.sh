@@ -12,5 +12,5 @@ find src tests -type f -printf '%h\n' | sort | uniq -c \
   | awk '$1 > 60 { print $2 ": " $1 " files, more than 60"; bad = 1 } END { exit bad }'
 git rev-parse HEAD >/dev/null 2>&1 || exit 0
 git ls-files | cut -d/ -f1 | sort -u | awk '
-  /^\./ || /^(LICENSE|README\.md|meson\.build|meson_options\.txt|labs|models|src|strategies|tests|tools|topologies|traces)$/ { next }
+  /^\./ || /^(LICENSE|README\.md|meson\.build|meson_options\.txt|models|src|strategies|tests|tools|topologies|traces)$/ { next }
   { print $0 ": does not belong into the root"; bad = 1 } END { exit bad }'

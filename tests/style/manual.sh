@@ -93,7 +93,7 @@ while IFS=: read -r file document; do
     */NAME.md | NAME.md | */COMMAND.md | doc/*) continue ;;
   esac
   [[ -n $(find . -name "${document##*/}" -not -path './build*' -print -quit) ]] || bad "$file cites $document, which is not in the tree"
-done < <(grep -rIoE '[A-Za-z0-9_./-]*\b[A-Z][A-Z_-]+\.md\b' src tests tools labs models topologies strategies traces README.md --exclude=manual_catches.sh | sort -u)
+done < <(grep -rIoE '[A-Za-z0-9_./-]*\b[A-Z][A-Z_-]+\.md\b' src tests tools models topologies strategies traces README.md --exclude=manual_catches.sh | sort -u)
 
 printf '%d pages, %d links\n' "${#pages[@]}" "$n_links"
 ((${#pages[@]} > 0 && n_links > 0)) || status=1

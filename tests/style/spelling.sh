@@ -8,7 +8,7 @@ command -v codespell >/dev/null || exit 77
 # Terms and names that look like misspelt words, and words misspelt as examples.
 known=mape,softwares,te,nin,nd,dout,hiden,titel,afer
 places=()
-for place in README.md tests/README.md .ci src tools labs models topologies strategies traces; do
+for place in README.md tests/README.md .ci src tools models topologies strategies traces; do
   [[ -e $place ]] && places+=("$place")
 done
 ((${#places[@]}))

@@ -14,7 +14,7 @@ use() {
     "\"[^\"]* ($1)([^[:alnum:]_-][^\"]*)?\"|\"([^\"]*[^[:alnum:]\`_-])?($1) [^\"]*\"" src |
     grep -vE '^[^:]*:[0-9]+: *(/?\*|#include)|offsetof' || true
     grep -rnE --include='*.txt' --include='*.json' --include='*.md' "(^|[^\`\"[:alnum:]_-])($1)([^[:alnum:]_.(-]|\$)" \
-      src labs strategies models topologies traces README.md tests/README.md 2>/dev/null | grep -vE "keys\.txt:[0-9]+:($1) = " || true)
+      src strategies models topologies traces README.md tests/README.md 2>/dev/null | grep -vE "keys\.txt:[0-9]+:($1) = " || true)
   [[ $found ]] || return 0
   printf '%s\n' "$found" | sed "s|\$|    -> $2|"
   status=1

@@ -1,4 +1,4 @@
-"""Labs (labs/NAME.json) as other programs need them: read, and their formulas evaluated from what the commands print.
+"""Labs (strategies/labs/NAME.json) as other programs need them: read, and their formulas evaluated from what the commands print.
 This is a second implementation of what `lockstep lab check` does (src/data/jobs/read_lab.h says what a formula is);
 tests/labs/labs.py holds one against the other."""
 
@@ -17,7 +17,7 @@ OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mu
 
 
 def read_labs():
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "labs").glob("*.json"))]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "strategies/labs").glob("*.json"))]
 
 
 class Measures:

@@ -1,4 +1,4 @@
-/* data/jobs/read_lab.h — labs, labs/NAME.json: what a student predicts, runs, explains and mends, and how the
+/* data/jobs/read_lab.h — labs, strategies/labs/NAME.json: what a student predicts, runs, explains and mends, and how the
  * answers are graded. No file holds an answer: it holds what to simulate, and formulas over that.
  *
  *     formula    comparison { and comparison }          1 where it holds, else 0
