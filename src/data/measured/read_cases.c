@@ -261,6 +261,9 @@ static const LsField case_fields[] = {
   { TEXT (hardware) },
   { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
     .max = LS_MEASURED_MAX_GIB },
+  { "first_s", LS_FIELD_DOUBLE, offsetof (LsCase, first_s), .min = LS_MEASURED_MIN_S,
+    .max = LS_MEASURED_MAX_S },
+  { TEXT (first_commit) },
   { "gpus_per_node", LS_FIELD_UINT, offsetof (LsCase, gpus_per_node), .min = 1, .max = UINT32_MAX },
   { NULL },
 };

@@ -20,6 +20,8 @@
  *   iteration_s  measured, in seconds
  *   allocated_gib  optional, also in a row: what PyTorch had allocated at most on the fullest rank, measured
  *     (torch.cuda.max_memory_allocated: without NCCL, the CUDA context and fragmentation)
+ *   first_s, first_commit  optional: what this program predicted before its source was read, and by which
+ *     version; never changed after
  *   split, source, caveat  optional
  *   family  optional: rows that are scored together; else the name of its table, where the software knows
  *     it, or of the software
@@ -72,6 +74,9 @@ typedef struct {
   GArray *assumptions, *knobs;
   double measured_s;
   double allocated_gib; /* 0: not measured */
+  double first_s;       /* what was predicted before its source had taught anything; 0: not known */
+  char *first_commit;   /* by which version; NULL: not said */
+  double interval_low, interval_high; /* of one that ran, over its step; 0: none */
   /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is
    * whole */
   char *wrong;
