@@ -35,12 +35,6 @@ ls_aspect_is_beyond (LsAspect aspect, double a, double b)
   return aspect == LS_ASPECT_FABRIC ? a < b : a > b;
 }
 
-double
-ls_aspect_distance (LsAspect aspect, double a, double b)
-{
-  return aspect == LS_ASPECT_GUESSED ? fabs (a - b) : fabs (log (a / b));
-}
-
 /* "is on GPUs of architecture volta": what none of the runs does. extreme: the furthest figure that they
  * have. Newly allocated. */
 static char *
@@ -118,27 +112,6 @@ weighted_sort (GArray *values)
   qsort (values->data, values->len, sizeof (Weighted), ls_compare_doubles); /* by the first member */
 }
 
-/* Of sorted values: the shortest range with such a share of the weight; of equally short ones the lowest. A
- * share above that of all: *ret_low and *ret_high stay. */
-static void
-weighted_range (const GArray *values, double share, double *ret_low, double *ret_high)
-{
-  const Weighted *v = (const Weighted *) (gconstpointer) values->data;
-  double held = 0, width = INFINITY;
-  guint end = 0;
-  for (guint i = 0; i < values->len; held -= v[i++].weight) {
-    while (end < values->len && held < share - ROUNDING)
-      held += v[end++].weight;
-    if (held < share - ROUNDING)
-      return;
-    if (v[end - 1].value - v[i].value >= width)
-      continue;
-    width = v[end - 1].value - v[i].value;
-    *ret_low = v[i].value;
-    *ret_high = v[end - 1].value;
-  }
-}
-
 /* The least that a share of the weight is not above; of no values 0. */
 static double
 weighted_quantile (const GArray *values, double share)
@@ -172,7 +145,6 @@ ls_residuals_new (void)
 {
   LsResiduals *r = g_new0 (LsResiduals, 1);
   r->groups = ls_list_new (sizeof (LsResidualGroup), group_clear);
-  r->stretches = g_array_new (FALSE, TRUE, sizeof (LsStretch));
   return r;
 }
 
@@ -184,14 +156,13 @@ ls_residuals_free (LsResiduals *r)
   g_free (r->name);
   g_free (r->source);
   g_array_unref (r->groups);
-  g_array_unref (r->stretches);
   g_free (r);
 }
 
 double
 ls_residual (double measured_s, double predicted_s, double mfu)
 {
-  return mfu * log (measured_s / predicted_s);
+  return sqrt (mfu) * log (measured_s / predicted_s);
 }
 
 void
@@ -245,95 +216,82 @@ ls_residual_group_add_traits (LsResidualGroup *g, const LsTraits *traits)
 
 /* ---- what counts how much ---- */
 
-static bool
-is_left_out (const LsResidualGroup *g, const char *without)
-{
-  return without && strcmp (g->source, without) == 0;
-}
-
+/* software: NULL: any. */
 static bool
 counts (const LsResidualGroup *g, const char *without, const char *software)
 {
-  return strcmp (g->software, software) == 0 && !is_left_out (g, without);
+  return (!software || strcmp (g->software, software) == 0) && !(without && strcmp (g->source, without) == 0);
 }
 
-/* Groups that count, of each source that has any, by its name. */
-static GHashTable *
-count_groups (const LsResiduals *r, const char *without, const char *software)
+char *
+ls_residual_source (const char *family)
 {
-  GHashTable *n_groups = g_hash_table_new (g_str_hash, g_str_equal);
+  return g_strndup (family, strcspn (family, "-"));
+}
+
+/* Rows that count, of each source that has any, by its name. */
+static GHashTable *
+count_rows (const LsResiduals *r, const char *without, const char *software)
+{
+  GHashTable *n_rows = g_hash_table_new (g_str_hash, g_str_equal);
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
-    guint n = GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source));
+    guint n = GPOINTER_TO_UINT (g_hash_table_lookup (n_rows, g->source));
     if (counts (g, without, software))
-      g_hash_table_insert (n_groups, g->source, GUINT_TO_POINTER (n + 1));
+      g_hash_table_insert (n_rows, g->source, GUINT_TO_POINTER (n + g->n));
   }
-  return n_groups;
+  return n_rows;
 }
 
-/* All residuals that count, in order; weights sum to 1. */
-static GArray *
-weigh (const LsResiduals *r, const char *without, const char *software, GHashTable *n_groups)
+/* Appends the sizes of the residuals that count, weighing w_k for each source; the sum of all
+ * w_k. */
+static double
+weigh (const LsResiduals *r, const char *without, const char *software, GArray *points)
 {
-  GArray *points = g_array_new (FALSE, FALSE, sizeof (Weighted));
-  double n_sources = g_hash_table_size (n_groups);
+  g_autoptr (GHashTable) n_rows = count_rows (r, without, software);
+  double all = 0;
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
     if (!counts (g, without, software))
       continue;
-    double n_shares
-        = n_sources * GPOINTER_TO_UINT (g_hash_table_lookup (n_groups, g->source)) * g->residuals->len;
+    double share = g->n / (1.0 + GPOINTER_TO_UINT (g_hash_table_lookup (n_rows, g->source)));
     for (guint k = 0; k < g->residuals->len; k++)
-      ls_list_add (points, &(Weighted) { g_array_index (g->residuals, double, k), 1 / n_shares });
+      ls_list_add (points,
+                   &(Weighted) { fabs (g_array_index (g->residuals, double, k)), share / g->residuals->len });
+    all += share;
   }
+  return all;
+}
+
+/* 0: nothing counts. */
+static double
+find_spread (const LsResiduals *r, const char *without, const char *software)
+{
+  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (Weighted));
+  double all = weigh (r, without, NULL, points);
+  for (guint i = 0; i < points->len; i++)
+    g_array_index (points, Weighted, i).weight *= LS_INTERVAL_OTHERS / all;
+  double own = weigh (r, without, software, points);
   weighted_sort (points);
-  return points;
-}
-
-static void
-find_range (const LsResiduals *r, const char *without, const char *software, GHashTable *n_groups,
-            double *ret_low, double *ret_high)
-{
-  g_autoptr (GArray) points = weigh (r, without, software, n_groups);
-  weighted_range (points, fmin (1, conformal_share (g_hash_table_size (n_groups), LS_INTERVAL_LEVEL)),
-                  ret_low, ret_high);
-}
-
-bool
-ls_residuals_range (const LsResiduals *r, const char *software, double *ret_low, double *ret_high)
-{
-  g_autoptr (GHashTable) n_groups = count_groups (r, NULL, software);
-  if (g_hash_table_size (n_groups) < 2)
-    return false;
-  find_range (r, NULL, software, n_groups, ret_low, ret_high);
-  return true;
+  return weighted_quantile (points, LS_INTERVAL_LEVEL * (own + LS_INTERVAL_OTHERS));
 }
 
 double
-ls_stretch_needed (GArray *const *distances, guint n_sources)
+ls_residuals_spread (const LsResiduals *r, const char *software)
 {
-  g_autoptr (GArray) points = g_array_new (FALSE, FALSE, sizeof (Weighted));
-  for (guint k = 0; k < n_sources; k++)
-    for (guint i = 0; i < distances[k]->len; i++) {
-      Weighted p = { g_array_index (distances[k], double, i), 1.0 / n_sources / distances[k]->len };
-      g_array_append_val (points, p);
-    }
-  weighted_sort (points);
-  return fmax (1, weighted_quantile (points, fmin (1, conformal_share (n_sources, LS_INTERVAL_LEVEL))));
+  return find_spread (r, NULL, software);
 }
 
 void
-ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, double reach)
+ls_residuals_set_unlike (LsResiduals *r, GArray *needed)
 {
-  if (needed->len < 2)
-    return;
+  r->n_unlike = needed->len;
+  r->unlike = 1;
   qsort (needed->data, needed->len, sizeof (double), ls_compare_doubles);
   guint n
       = (guint) ceil (needed->len * fmin (1, conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
-  LsStretch s = {
-    .aspect = aspect, .factor = g_array_index (needed, double, n - 1), .n = needed->len, .reach = reach
-  };
-  g_array_append_val (r->stretches, s);
+  if (n > 0)
+    r->unlike = fmax (1, g_array_index (needed, double, n - 1));
 }
 
 /* ---- which jobs ---- */
@@ -341,13 +299,13 @@ ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, doubl
 /* Whether the groups that count say what they are in that aspect, and none is as the job. Without a word of
  * its own, a group has no experts. */
 static bool
-is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect)
+is_unlike_word (const LsResiduals *r, const LsIntervalJob *job, const char *software, LsAspect aspect)
 {
   const char *word = aspect == LS_ASPECT_ARCHITECTURE ? job->architecture : job->traits.word[aspect];
   bool is_told = false;
   for (guint i = 0; word && i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
-    if (!counts (g, without, job->software))
+    if (!counts (g, job->without, software))
       continue;
     if (has_word (g, aspect, word))
       return false;
@@ -358,44 +316,28 @@ is_unlike_word (const LsResiduals *r, const char *without, const LsIntervalJob *
   return is_told;
 }
 
-/* 0: of no group that counts. */
+/* Of all groups that count, whatever their software; 0: of none. */
 static double
-find_extreme (const LsResiduals *r, const char *without, const char *software, LsAspect aspect)
+find_extreme (const LsResiduals *r, const char *without, LsAspect aspect)
 {
   double extreme = 0;
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
     double figure = g->figures[aspect - LS_N_WORD_ASPECTS];
-    if (counts (g, without, software) && (extreme <= 0 || ls_aspect_is_beyond (aspect, figure, extreme)))
+    if (counts (g, without, NULL) && (extreme <= 0 || ls_aspect_is_beyond (aspect, figure, extreme)))
       extreme = figure;
   }
   return extreme;
 }
 
 static bool
-is_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsAspect aspect,
+is_unlike (const LsResiduals *r, const LsIntervalJob *job, const char *software, LsAspect aspect,
            double *ret_extreme)
 {
   if (aspect < LS_N_WORD_ASPECTS)
-    return is_unlike_word (r, without, job, aspect);
-  *ret_extreme = find_extreme (r, without, job->software, aspect);
+    return is_unlike_word (r, job, software, aspect);
+  *ret_extreme = find_extreme (r, job->without, aspect);
   return ls_aspect_is_beyond (aspect, job->traits.figure[aspect - LS_N_WORD_ASPECTS], *ret_extreme);
-}
-
-/* 0: not known, so far from the runs. */
-static double
-stretch_of (const LsResiduals *r, LsAspect aspect, const LsTraits *traits, double extreme)
-{
-  for (guint i = 0; i < r->stretches->len; i++) {
-    const LsStretch *s = &g_array_index (r->stretches, LsStretch, i);
-    if (s->aspect != (int) aspect)
-      continue;
-    bool is_word = aspect < LS_N_WORD_ASPECTS;
-    double far
-        = is_word ? 0 : ls_aspect_distance (aspect, traits->figure[aspect - LS_N_WORD_ASPECTS], extreme);
-    return far > s->reach + ROUNDING ? 0 : s->factor;
-  }
-  return 0;
 }
 
 /* "before or words", or words alone; frees before. */
@@ -406,56 +348,58 @@ join_words (char *before, const char *words)
   return before ? g_strjoin (" or ", before, words, NULL) : g_strdup (words);
 }
 
-/* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. ret not
- * NULL: fills stretch, or none where one is not known, and ends there. */
+/* In what the job is unlike all groups with that software (NULL: with any), "is in fp8 or ..."; NULL: it is
+ * like them. Newly allocated. */
 static char *
-residuals_unlike (const LsResiduals *r, const char *without, const LsIntervalJob *job, LsInterval *ret)
+residuals_unlike (const LsResiduals *r, const LsIntervalJob *job, const char *software)
 {
   LsTraits traits = job->traits;
   traits.word[LS_ASPECT_ARCHITECTURE] = job->architecture;
-  char *all = NULL;
-  for (LsAspect a = 0; a < LS_N_ASPECTS && !(ret && ret->none); a++) {
+  char *all = g_strdup (job->unlike);
+  for (LsAspect a = 0; a < LS_N_ASPECTS; a++) {
     double extreme = 0;
-    if (!is_unlike (r, without, job, a, &extreme))
+    if (!is_unlike (r, job, software, a, &extreme))
       continue;
     g_autofree char *words = aspect_words (a, &traits, extreme);
     all = join_words (all, words);
-    double factor = ret ? stretch_of (r, a, &traits, extreme) : 1;
-    if (ret)
-      ret->stretch *= factor;
-    if (factor == 0)
-      ret->none = g_strdup_printf ("none of the measured runs %s", words);
   }
   return all;
 }
 
-void
-ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job, LsInterval *ret)
+static double
+lowest_mfu (const LsResiduals *r, const char *without)
 {
-  g_autoptr (GHashTable) n_groups = count_groups (r, without_source, job->software);
-  guint n = g_hash_table_size (n_groups);
-  bool is_below_all = r->groups->len > 0; /* as to its MFU */
+  double lowest = INFINITY;
   for (guint i = 0; i < r->groups->len; i++) {
     const LsResidualGroup *g = &g_array_index (r->groups, LsResidualGroup, i);
-    is_below_all &= is_left_out (g, without_source) || !(job->mfu >= g->lowest_mfu);
+    if (counts (g, without, NULL))
+      lowest = fmin (lowest, g->lowest_mfu);
   }
-  *ret = (LsInterval) { .software = job->software, .n_sources = n, .stretch = 1 };
-  if (!is_enough (n, LS_INTERVAL_LEVEL))
-    ret->none = g_strdup_printf ("measured runs with %s, of %u source%s, are too few", job->software, n,
-                                 n == 1 ? "" : "s");
-  else if (is_below_all)
-    ret->none = g_strdup_printf ("an MFU of %.1f %% is below that of all measured runs", 100 * job->mfu);
-  else
-    ret->wider = residuals_unlike (r, without_source, job, ret);
-  if (ret->none) {
-    g_clear_pointer (&ret->wider, g_free);
+  return lowest;
+}
+
+void
+ls_interval_find (const LsResiduals *r, const LsIntervalJob *job, LsInterval *ret)
+{
+  g_autoptr (GHashTable) own = count_rows (r, job->without, job->software),
+                         all = count_rows (r, job->without, NULL);
+  guint n = g_hash_table_size (own), n_all = g_hash_table_size (all);
+  *ret = (LsInterval) { .software = job->software, .n_sources = n, .n_others = n_all - n, .stretch = 1 };
+  if (!is_enough (n_all, LS_INTERVAL_LEVEL)) {
+    ret->none = g_strdup_printf ("measured runs, of %u source%s, are too few", n_all, n_all == 1 ? "" : "s");
     return;
   }
-  double low = 0, high = 0;
-  find_range (r, without_source, job->software, n_groups, &low, &high);
-  double middle = (low + high) / 2, half = (high - low) / 2 * ret->stretch;
-  ret->low = exp ((middle - half) / job->mfu);
-  ret->high = exp ((middle + half) / job->mfu);
+  double lowest = lowest_mfu (r, job->without);
+  ret->wider = residuals_unlike (r, job, n > 0 ? job->software : NULL);
+  if (!(job->mfu >= lowest)) {
+    g_autofree char *words = g_strdup_printf ("has an MFU below %.1f %%", 100 * lowest);
+    ret->wider = join_words (ret->wider, words);
+  }
+  if (ret->wider)
+    ret->stretch = fmax (1, r->unlike);
+  double spread = ret->stretch * find_spread (r, job->without, job->software) / sqrt (job->mfu);
+  ret->low = exp (-spread);
+  ret->high = exp (spread);
 }
 
 /* Takes the text. */
@@ -546,7 +490,7 @@ ls_own_runs_unlike (const LsFittedRuns *own, const LsIntervalJob *job)
   g_autoptr (GArray) groups = g_array_new (FALSE, FALSE, sizeof (LsResidualGroup));
   g_array_append_val (groups, group);
   const LsResiduals one = { .groups = groups };
-  return residuals_unlike (&one, NULL, job, NULL);
+  return residuals_unlike (&one, job, job->software);
 }
 
 void
@@ -678,6 +622,13 @@ ls_score_row_memory_error_pct (const LsScoreRow *row)
   return 100 * (row->predicted_gib / row->measured_gib - 1);
 }
 
+bool
+ls_score_row_is_inside (const LsScoreRow *row)
+{
+  double over = row->measured_s / row->predicted_s;
+  return row->low <= over && over <= row->high;
+}
+
 /* --- for another process ------------------------------------------------------------------- */
 
 GVariant *
@@ -690,9 +641,9 @@ ls_score_row_pack (const LsScoreRow *row)
   g_variant_builder_init (&words, G_VARIANT_TYPE ("ams"));
   for (int i = 0; i < LS_N_WORD_ASPECTS; i++)
     g_variant_builder_add (&words, "ms", t->word[i]);
-  return g_variant_new ("(dddd@admsmsmsmsmsams)", row->predicted_s, row->ideal_s, row->mfu,
-                        row->predicted_gib, figures, row->reason, row->architecture, row->software, t->chip,
-                        t->chips, &words);
+  return g_variant_new ("(dddddd@admsmsmsmsmsams)", row->predicted_s, row->ideal_s, row->mfu,
+                        row->predicted_gib, row->low, row->high, figures, row->reason, row->architecture,
+                        row->software, t->chip, t->chips, &words);
 }
 
 void
@@ -704,8 +655,9 @@ ls_score_row_unpack (LsScoreRow *row, GVariant *packed)
   const char *architecture, *software, *chip, *chips;
   char *reason;
   gsize n;
-  g_variant_get (packed, "(dddd@admsm&sm&sm&sm&sams)", &row->predicted_s, &row->ideal_s, &row->mfu,
-                 &row->predicted_gib, &figures, &reason, &architecture, &software, &chip, &chips, &words);
+  g_variant_get (packed, "(dddddd@admsm&sm&sm&sm&sams)", &row->predicted_s, &row->ideal_s, &row->mfu,
+                 &row->predicted_gib, &row->low, &row->high, &figures, &reason, &architecture, &software,
+                 &chip, &chips, &words);
   row->reason = reason;
   row->architecture = g_intern_string (architecture);
   row->software = g_intern_string (software);

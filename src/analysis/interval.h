@@ -1,82 +1,68 @@
 /* analysis/interval.h — how far a measured step may be from a predicted one.
  *
- * Problem. A simulated step is one number. What would be measured differs: by what the model
- * lacks, which is much the same in all runs of one source (its software, its cluster, how it
- * was timed), and by what varies from run to run. Of many published runs both are known. They
- * come from few sources, one of which may have more rows than all others together, so rows are
- * not independent: sources are taken to be.
+ * Problem. A simulated step is one number. What would be measured differs: by what the model lacks, which
+ * is much the same in all runs of one source (its software, its cluster, how it was timed), and by what
+ * varies from run to run. Of many published runs both are known. They come from few sources, one of which
+ * may have more rows than all others together, so rows are not independent. A user's job is a new source:
+ * its interval must hold what differs between sources, and which way a new one is off is not known.
  *
- * Equations. Row i of source k was measured to take T_ki; predicted were t_ki and a
- * utilisation u_ki (MFU, analysis/report.h). Its residual is
+ * Equations. Row i of source k was measured to take T_ki; predicted were t_ki and a utilisation u_ki (MFU,
+ * analysis/report.h), before anybody had seen the row where that is on record (validate/validate.h). Its
+ * residual is
  *
- *     e_ki = u_ki ln (T_ki / t_ki)        about the points of MFU by which it was predicted too high
+ *     e_ki = sqrt (u_ki) ln (T_ki / t_ki)
  *
- * In points of MFU, residuals spread alike whatever the job; as fractions of the step they are
- * the larger the less of it is arithmetic. The interval of a job with a step t and an MFU u is
+ * As fractions of the step residuals are the larger the less of it is arithmetic, in points of MFU the
+ * smaller: the root is between the two. A source with n_k rows has the weight
  *
- *     t exp (a / u) ... t exp (b / u)
+ *     w_k = n_k / (n_k + 1)
  *
- * where [a, b] is the shortest range with a share c of the residuals of runs with the job's kind of
- * software (LsResidualGroup): of its K sources each counts 1 / K, split evenly over its groups (families of
- * its rows by architecture of their GPUs), within these over the residuals. Of K + 1 exchangeable
- * sources the job's own is unknown, and might be anywhere: to hold a share L of the K + 1 there must be
+ * split evenly over its rows: the mean of n_k rows scatters by a variance between sources and one within,
+ * over n_k, and the two are about the same. The job's kind of software (LsResidualGroup) has sources of
+ * the weight W together. As W says little where it is small, all sources, whatever their software, count
+ * in addition, as much as LS_INTERVAL_OTHERS = 8 would:
  *
- *     c = L (K + 1) / K        so K >= L / (1 - L): four sources for L = 0.8
+ *     F (x) = (sum over its sources w_k F_k (x) + 8 F_all (x)) / (W + 8)
  *
- * Why by software: what a simulation lacks, its users' loop has. Most of this simulator is modelled after the
- * code of Megatron-LM, whose runs it meets within a few points on either side; with other software it is
- * mostly too fast, and less evenly; on TPUs kernels are a roofline, all of them
- * (topologies/calib/residuals.json has all three). Neither says much of the others. A job has the software
- * that its strategy and its accelerator imply; a run has what its source is known to have used, so a misnamed
- * one is a miss, and does not widen others.
+ * with F_k the distribution of |e_ki| of a source, F_all the mean of all F_k by their weights. Without a
+ * run by such software it is F_all. With q the least value of which F (q) is at least L =
+ * LS_INTERVAL_LEVEL, the interval of a job with a step t and an MFU u is
  *
- * Worked example. L = 0.8, nine sources with the job's software, of one residual each, -1 0 1 2 3 4 5 6 30
- * points: c = 8/9, eight of them, and the shortest range that has eight is -1 to 6. A job of 10 s and MFU 40
- * % took 10 exp (-0.01 / 0.4) = 9.75 s to 10 exp (0.06 / 0.4) = 11.62 s. At MFU 20 % it would have been 9.51
- * s to 13.50 s.
+ *     t exp (-f q / sqrt (u)) ... t exp (f q / sqrt (u))
  *
- * Unlike jobs. What the runs with the job's software do not have (above) they say nothing of.
- * How much that costs is known where it can be tried: leave out all runs of an architecture (in turn of each;
- * of a figure, all that lie beyond each), find the range [a, b] of the rest, and see how far the left out are
- * from its middle,
+ * f is 1, or for a job unlike the runs with its software the factor below.
  *
- *     f_i = |e_i - (a + b) / 2| / ((b - a) / 2)
+ * Worked example. L = 0.8. Three sources with the job's software, one row each, e = 1, 2, 9 points: w =
+ * 0.5, W = 1.5. Two of other software, one row each, 4 and 30. In all five sources, each a fifth of F_all.
+ * Of the weight 9.5 each of the first three has 0.5 + 8 / 5 = 2.1, each of the others 1.6. Sorted: 1
+ * (2.1), 2 (4.2), 4 (5.8), 9 (7.9), 30: 0.8 * 9.5 = 7.6 is held at q = 9 points. A job of 10 s and MFU 36
+ * % took 10 exp (-0.09 / 0.6) = 8.61 s to 11.62 s; with MFU 9 % 7.41 s to 13.50 s.
  *
- * What was left out needs the least factor that holds the share c of its f_i (all, of fewer than four
- * sources), each of its sources counting once. What is new is one more of what was left out, not one more
- * source: so of the V factors of an aspect the one counts that is not exceeded by a share L (V + 1) / V of
- * them, or the largest where V is below four (which holds V / (V + 1)); never below 1. The interval of a job
- * is stretched about its middle by the product of the factors of all aspects in which it is unlike: as if all
- * came together at their worst. With V below two no factor is known, and then there is no interval: all runs
- * are on nodes with NVLink, so there is none on PCIe; nor with a figure further from those of the runs than
- * any that was left out was from the rest. Nor is there one with an MFU below the lowest.
+ * Unlike jobs. What the runs with the job's software do not have (below) they say nothing of. How much
+ * that costs is known where it can be tried: leave out all runs with a word (of an architecture, a number
+ * format, ...), find the q of each by the rest, and see what factor the left out need: the least that
+ * holds a share L of their |e| / q, by the weights of their sources. Of the V needs of all words that can
+ * be left out, what is new is one more: so f is the one that is not exceeded by a share L (V + 1) / V of
+ * them, never below 1. It counts once, in however many aspects the job is unlike: all were left out with
+ * what came with them.
  *
- * Choice. By leaving each source out in turn (`lockstep validate CASES --coverage`, which counts each source
- * once, and each row once) and the mean interval score (width, and 2 / 0.2 of what lies outside; Gneiting and
- * Raftery 2007): telling software apart was chosen by the score without any one source, eleven times out of
- * eleven; TPUs are apart since their kernels are priced otherwise. With one range for all, the runs of 20
- * November 2026 had 80.0 % covered at a median width of 27.8 % (before DeepSpeed's pipeline was modelled).
- * What was tried besides and not taken: equal tails, a normal with variances between and within sources and
- * Student's t (wider); c = L (holds too little); fractions of the step (cover half of the rows below an MFU
- * of 20 %); sources weighed by their number of rows (hold too little: those of few rows are off most); some
- * weight for runs with other software (wider).
+ * Choice. By leaving each source out in turn (`lockstep validate CASES --coverage`) and the mean interval
+ * score of ln (T / t) (width, and 2 / 0.2 of what lies outside; Gneiting and Raftery 2007): the exponent
+ * of u among 0, 1/4, 1/2, 3/4, 1, and 8 among 2, 4, 8, 16 and all that there are. Scores differ by 4 %
+ * among these. About the prediction, though the shortest range has a better score (its ends lie near 1 on
+ * the side on which few of the known sources are, and a new source falls outside there: of rows of seven
+ * other sources, shared data which do not ship, it held half where it should hold eight of ten), equal
+ * tails likewise. So these choices were made with errors of these rows in sight.
  *
- * Deviations. Three kinds of software are few, as each needs five sources to be left one out: FSDP and
- * DeepSpeed are one, and what is between them widens it; XLA has one source, so a job on TPUs has no
- * interval. The share c holds on average over sources, if a new one is as likely to be any of them: published
- * runs are tuned ones, and a user's may not be. A range chosen to be shortest holds a little less than one
- * whose tails are fixed. Groups are kept as LS_RESIDUAL_POINTS quantiles. Residuals of calibrations (of
- * kernels, of collectives) do not enter by themselves: what they do to a step is in its residual. The
- * prediction stays as simulated: where sources are biased, the interval lies more to one side of it, or
- * beside it.
+ * Deviations. Kinds of software are few. That published runs are tuned ones, and a user's may not be, is
+ * not in it. Groups are kept as LS_RESIDUAL_POINTS quantiles. Residuals of calibrations (of kernels, of
+ * collectives) do not enter by themselves: what they do to a step is in its residual.
  *
- * Reference. R. Dunn, L. Wasserman, A. Ramdas, Distribution-free prediction sets for two-layer hierarchical
- * models, JASA 118 (2023), arXiv 1809.07441, pooled groups; Y. Lee, R. F. Barber, R. Willett,
- * Distribution-free inference with hierarchical data, arXiv 2306.06342, for the share c; J. Lei et al.,
- * Distribution-free predictive inference for regression, JASA 113 (2018), for residuals over a scale that
- * depends on the job; V. Vovk, Conditional validity of inductive conformal predictors, Machine Learning 92
- * (2013), for categories with quantiles of their own; T. Gneiting, A. Raftery, Strictly proper scoring rules,
- * JASA 102 (2007), for the interval score. */
+ * Reference. T. S. Ferguson, A Bayesian analysis of some nonparametric problems, Annals of Statistics 1
+ * (1973), for the mixture: it is the prediction of a Dirichlet process with the base F_all and the
+ * concentration 8; R. Dunn, L. Wasserman, A. Ramdas, Distribution-free prediction sets for two-layer
+ * hierarchical models, JASA 118 (2023), arXiv 1809.07441, for sources that count and not rows; T.
+ * Gneiting, A. Raftery, Strictly proper scoring rules, JASA 102 (2007), for the interval score. */
 #ifndef LS_ANALYSIS_INTERVAL_H
 #define LS_ANALYSIS_INTERVAL_H
 
@@ -129,10 +115,6 @@ extern const LsEnumName ls_aspect_names[LS_N_ASPECTS + 1]; /* for programs, by v
 /* Of figures of an aspect: is a more extreme than b? 0 is not, and nothing is more extreme than 0 there. */
 bool ls_aspect_is_beyond (LsAspect aspect, double a, double b);
 
-/* How far it is from one figure to another: the logarithm of their ratio, of shares their difference; >=
- * 0. */
-double ls_aspect_distance (LsAspect aspect, double a, double b);
-
 /* --- what must be held of known values so that one more is held -------------------------------------- */
 
 /* Of n + 1 exchangeable values one is unknown, and might lie anywhere. To hold a share L of the n + 1, of the
@@ -151,6 +133,7 @@ guint ls_conformal_least (double level); /* how many are enough; level below 1 *
 /* --- how far a measured step may be from a predicted one --------------------------------------------- */
 
 #define LS_INTERVAL_LEVEL  0.8
+#define LS_INTERVAL_OTHERS 8 /* what all sources weigh next to those of the job's software */
 #define LS_RESIDUAL_POINTS 20
 
 /* Rows of one family on one architecture. All owned. */
@@ -168,20 +151,12 @@ typedef struct {
   double figures[LS_N_FIGURE_ASPECTS]; /* the most extreme one; 0: not known, or not there */
 } LsResidualGroup;
 
-/* How many times as wide an interval must be for a job that is unlike all runs in an aspect. */
-typedef struct {
-  int aspect;    /* LsAspect */
-  double factor; /* >= 1     */
-  uint32_t n;    /* words or figures that were left out in turn to find it */
-  double
-      reach; /* of a figure: the furthest that what was left out lay beyond the rest (ls_aspect_distance) */
-} LsStretch;
-
 /* A data file, or what becomes one. */
 typedef struct {
   char *name, *source; /* NULL: no file yet */
   GArray *groups;      /* LsResidualGroup   */
-  GArray *stretches;   /* LsStretch, at most one of an aspect */
+  double unlike;       /* times as wide the interval of a job must be that is unlike the runs; 0: 1 */
+  uint32_t n_unlike;   /* words that were left out in turn to find it                      */
 } LsResiduals;
 
 LsResiduals *ls_residuals_new (void);
@@ -198,23 +173,19 @@ void ls_residuals_add (LsResiduals *r, const char *source, const char *family, c
 /* Takes in that a row of the group has these. */
 void ls_residual_group_add_traits (LsResidualGroup *group, const LsTraits *traits);
 
-/* The range of all that counts for a software, in fractions of MFU, before any stretch: of fewer sources than
- * an interval needs all that they have. Of fewer than two: false. */
-bool ls_residuals_range (const LsResiduals *r, const char *software, double *ret_low, double *ret_high);
+/* q above, before any factor; 0: of no residuals. */
+double ls_residuals_spread (const LsResiduals *r, const char *software);
 
-/* The least factor at which a stretched range holds what was left out. distances: per source, f_i above;
- * double, none empty. */
-double ls_stretch_needed (GArray *const *distances, guint n_sources);
-
-/* From those factors, of all that was left out in turn in that aspect (double): sorts them, and appends to
- * r->stretches if they tell. reach: see LsStretch; 0 of words. */
-void ls_residuals_add_stretch (LsResiduals *r, LsAspect aspect, GArray *needed, double reach);
+/* From what each word needed that was left out in turn (double, sorted here), f above. */
+void ls_residuals_set_unlike (LsResiduals *r, GArray *needed);
 
 typedef struct {
   const char *architecture;
   const char *software; /* as of a group */
   double mfu;           /* predicted, above 0 */
   LsTraits traits;      /* but for its architecture */
+  const char *unlike;   /* what else no published run is or has, "has an encoder"; NULL: nothing */
+  const char *without;  /* source that does not count, as it is the job's; NULL: all do */
 } LsIntervalJob;
 
 typedef struct {
@@ -223,7 +194,8 @@ typedef struct {
   double stretch;
   char *wider;          /* what none of the runs does, "is in fp8 or ..."; NULL: it is like them. Owned */
   const char *software; /* as of a group; borrowed */
-  guint n_sources;      /* published ones which it rests on; 0: on none   */
+  guint n_sources;      /* published ones with that software which it rests on; 0: on none */
+  guint n_others;       /* and with other software, which count less */
   guint n_runs;         /* runs of the user which it rests on (below); 0: on none */
   char *runs;           /* their file. Owned            */
   char *remark;         /* why runs of the user do not count, what is not known of the machine; NULL: nothing.
@@ -231,9 +203,10 @@ typedef struct {
   char *none;           /* why there is none; NULL: low and high hold. Owned */
 } LsInterval;
 
-/* The interval of a job by all sources, or by all but one. Clear with ls_interval_clear(). */
-void ls_interval_find (const LsResiduals *r, const char *without_source, const LsIntervalJob *job,
-                       LsInterval *ret);
+/* The interval of a job. Clear with ls_interval_clear(). */
+void ls_interval_find (const LsResiduals *r, const LsIntervalJob *job, LsInterval *ret);
+/* The source of a family of rows: what its name begins with, up to a dash. Newly allocated. */
+char *ls_residual_source (const char *family);
 /* What is not known of the machine itself: the errors of figures that were carried from another one or taken
  * from data sheets (cluster/gpu.h, LsKnown), each times its share of the step, add up to error > 0. They may
  * all lie on one side, so the interval is exp (error) times as far out at both ends. words: which figures;
@@ -245,7 +218,7 @@ void ls_interval_lengthen (LsInterval *interval, double factor, const char *word
 void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
 
 /* What an interval is, or why there is none: "80 % interval, from the errors on 6 published sources
- * with Megatron-LM". Newly allocated. */
+ * with Megatron-LM and, with less weight, 40 with other software". Newly allocated. */
 char *ls_interval_label (const LsInterval *interval);
 
 /* --- the interval of a job on a cluster that was fitted to runs of its owner ------------------------- */
@@ -349,15 +322,18 @@ typedef struct {
   const char *software;               /* whose training loop, interned: of its row, else the textbook's */
   LsTraits traits;                    /* but for its architecture; strings static or interned */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
+  double first_s;   /* predicted before anybody had seen it; 0: not known, or not so simulated here */
+  double low, high; /* its interval, over the predicted step, by all sources but its own; NaN: none */
 } LsScoreRow;
 
 /* Signed, in percent of the measurement; NaN if refused. */
 double ls_score_row_error_pct (const LsScoreRow *row);
 double ls_score_row_memory_error_pct (const LsScoreRow *row);
+bool ls_score_row_is_inside (const LsScoreRow *row); /* its interval; false without one */
 
 /* What was predicted, for another process: floating, of type LS_SCORE_ROW_TYPE. unpack: into a row that says
  * the rest. */
-#define LS_SCORE_ROW_TYPE "(ddddadmsmsmsmsmsams)"
+#define LS_SCORE_ROW_TYPE "(ddddddadmsmsmsmsmsams)"
 GVariant *ls_score_row_pack (const LsScoreRow *row);
 void ls_score_row_unpack (LsScoreRow *row, GVariant *packed);
 

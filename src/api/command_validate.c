@@ -66,7 +66,7 @@ read_limits (const LsRequest *r, Limits *limits, GError **error)
 static GError *
 outside_coverage (const LsCoverage *c, const Limits *limits)
 {
-  if (100 * c->each.covered >= limits->min_coverage && 100 * c->each.width <= limits->max_width)
+  if (100 * c->each.covered >= limits->min_coverage && 100 * (c->each.width - 1) <= limits->max_width)
     return NULL;
   if (c->each.n == 0)
     return g_error_new (LS_ERROR, LS_ERROR_TOLERANCE, "no row has an interval by the other sources");
@@ -74,8 +74,9 @@ outside_coverage (const LsCoverage *c, const Limits *limits)
     return g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
                         "intervals hold %.2f %% of each source by the others, less than %.2f %%",
                         100 * c->each.covered, limits->min_coverage);
-  return g_error_new (LS_ERROR, LS_ERROR_TOLERANCE, "median width of intervals %.2f %% exceeds %.2f %%",
-                      100 * c->each.width, limits->max_width);
+  return g_error_new (LS_ERROR, LS_ERROR_TOLERANCE,
+                      "median width of intervals, %.2f %% from low to high, exceeds %.2f %%",
+                      100 * (c->each.width - 1), limits->max_width);
 }
 
 static void

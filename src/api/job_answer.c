@@ -273,7 +273,7 @@ ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *w
   if (!ls_job_residuals_load (spec, r, &residuals, NULL) || !residuals)
     return;
   LsInterval interval;
-  ls_job_interval (spec, r, residuals, &interval);
+  ls_job_interval (spec, r, residuals, NULL, &interval);
   double step_s = r->report.step_time_s;
   g_autofree char *label = ls_interval_label (&interval),
                   *low = ls_format_time (ls_time_from_s (interval.low * step_s)),
@@ -311,7 +311,7 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
   ls_override_note_job (spec, r, "the step", NULL, r->notes);
   if (residuals) {
     j->interval = g_new0 (LsInterval, 1);
-    ls_job_interval (spec, r, residuals, j->interval);
+    ls_job_interval (spec, r, residuals, NULL, j->interval);
   }
   const LsModel *model = r->model.name ? &r->model : NULL;
   ls_job_note_contradictions (r, &spec->measured, "--measured", r->notes);

@@ -10,6 +10,7 @@
 #include "job/assumptions.h"
 #include "job/job.h"
 #include "job/job_from.h"
+#include "job/job_interval.h"
 #include "job/job_steps.h"
 #include "data/jobs/job_files.h"
 
@@ -374,6 +375,26 @@ run_log (LsCase *c, const LsJobSpec *spec, GError **error)
   return r;
 }
 
+/* By what was published, its own source apart. hardware: of its cluster, lent to a result without. */
+static void
+find_interval (LsCase *c, const LsJobSpec *spec, const LsHardware *hardware, LsJobResult *r)
+{
+  LsHardware *own = r->hardware;
+  g_autofree char *source = ls_residual_source (c->family);
+  g_autoptr (LsResiduals) residuals = NULL;
+  LsInterval interval = { .none = NULL };
+  r->hardware = own ? own : (LsHardware *) hardware;
+  if (ls_job_residuals_load (spec, r, &residuals, NULL) && residuals) {
+    ls_job_interval (spec, r, residuals, source, &interval);
+    if (!interval.none) {
+      c->interval_low = interval.low;
+      c->interval_high = interval.high;
+    }
+  }
+  r->hardware = own;
+  ls_interval_clear (&interval);
+}
+
 LsJobResult *
 ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJobSpec *asked, GError **error)
 {
@@ -396,6 +417,8 @@ ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJobSpec *asked, 
     ls_assumptions_drop_memory (r);
   c->assumptions = r ? take_open (c, &r->assumptions) : NULL;
   c->knobs = r ? take_open (c, &r->knobs) : NULL;
+  if (r)
+    find_interval (c, &spec, hardware, r);
   if (has_software)
     ls_software_clear (&software);
   return r;

@@ -33,9 +33,9 @@ GPtrArray *ls_job_cases_names (const GPtrArray *cases, LsCaseNames which);
 /* What is noted of logs, each in front of it. Free with g_ptr_array_unref(). */
 GPtrArray *ls_job_cases_notes (const GPtrArray *cases);
 
-/* Simulates a row, or a log as `lockstep run --from` does, and sets what it rests on and the notes of a log;
- * `instead` is the column that says another, or what is typed. asked: all else of its job; hardware: of its
- * cluster. Its strategy is settled (job/softwares.h). NULL: as ls_job_simulate(). */
+/* Simulates a row, or a log as `lockstep run --from` does, and sets what it rests on, its interval and the
+ * notes of a log; `instead` is the column that says another, or what is typed. asked: all else of its job;
+ * hardware: of its cluster. Its strategy is settled (job/softwares.h). NULL: as ls_job_simulate(). */
 LsJobResult *ls_job_case_run (LsCase *c, const LsHardware *hardware, const LsJobSpec *asked, GError **error);
 /* What that set, for another process, of type LS_JOB_CASE_TYPE: floating; and into one that did not run. */
 #define LS_JOB_CASE_TYPE "(a(ussssmsb)as)"

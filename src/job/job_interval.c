@@ -110,16 +110,12 @@ why_none (const LsJobSpec *spec, const LsJobResult *r)
     return "the trace does not say what is trained";
   if (spec->network != LS_JOB_NETWORK_FLOW && spec->network != LS_JOB_NETWORK_ALL)
     return "the measured runs were compared with --network flow";
-  if (changes_rates (spec->cluster))
-    return "none of the measured runs was on an accelerator with the rates that were changed";
-  if (r->cluster->kind_of_host)
-    return "none of the measured runs was on nodes of several kinds";
   return NULL;
 }
 
-/* What no published run has, and no aspect says, newly allocated; NULL: nothing. */
-static char *
-unlike_all (const LsJobResult *r)
+/* What no published run is or has, and no aspect says; NULL: nothing. */
+static const char *
+unlike_all (const LsJobSpec *spec, const LsJobResult *r)
 {
   const LsModel *m = &r->model;
   const LsStrategy *s = &r->strategy;
@@ -127,8 +123,9 @@ unlike_all (const LsJobResult *r)
     bool holds;
     const char *what;
   } rows[] = {
+    { changes_rates (spec->cluster), "is on an accelerator whose rates were changed" },
+    { r->cluster->kind_of_host, "is on nodes of several kinds" },
     { r->hardware->calibration_of, "tells of kernels with the calibration of another GPU" },
-    { s->lora.rank > 0, "has adapters on frozen weights" },
     { s->layout.micro_batches_per_replica, "has replicas with unequal numbers of micro-batches" },
     { s->docs.lengths, "has documents of known lengths in a sequence" },
     { m->sides.encoder_layers > 0, "has an encoder" },
@@ -145,18 +142,14 @@ unlike_all (const LsJobResult *r)
   guint i = 0;
   while (i < G_N_ELEMENTS (rows) && !rows[i].holds)
     i++;
-  return i < G_N_ELEMENTS (rows) ? g_strconcat ("none of the measured runs ", rows[i].what, NULL) : NULL;
+  return i < G_N_ELEMENTS (rows) ? rows[i].what : NULL;
 }
 
-/* By published runs. unlike: taken. */
 static void
-find_published (const LsResiduals *residuals, const LsIntervalJob *job, char *unlike, const char *name,
-                LsInterval *ret)
+find_published (const LsResiduals *residuals, const LsIntervalJob *job, const char *name, LsInterval *ret)
 {
-  if (unlike)
-    *ret = (LsInterval) { .software = job->software, .none = unlike };
-  else if (residuals->name)
-    ls_interval_find (residuals, NULL, job, ret);
+  if (residuals->name)
+    ls_interval_find (residuals, job, ret);
   else
     *ret = (LsInterval) { .software = job->software,
                           .none = g_strdup_printf ("there is no file %s.json of measured runs", name) };
@@ -323,7 +316,8 @@ widen_for_release (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
 }
 
 void
-ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals, LsInterval *ret)
+ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals,
+                 const char *without, LsInterval *ret)
 {
   const char *none = why_none (spec, r);
   *ret = (LsInterval) { .none = g_strdup (none) };
@@ -333,9 +327,13 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   const LsSoftwareSpec *named = ls_job_software (spec, r);
   const char *like = named ? named->runs_like : NULL,
              *software = ls_softwares_runs_like (like, &r->strategy, architecture);
-  LsIntervalJob job = { architecture, software, ls_job_result_mfu (r, false), { { 0 }, { 0 } } };
+  LsIntervalJob job = { .architecture = architecture,
+                        .software = software,
+                        .mfu = ls_job_result_mfu (r, false),
+                        .unlike = unlike_all (spec, r),
+                        .without = without };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
-  find_published (residuals, &job, unlike_all (r), usual_name (spec, r), ret);
+  find_published (residuals, &job, usual_name (spec, r), ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
   if (ret->n_runs > 0)
     return;

@@ -15,9 +15,10 @@ gboolean ls_job_residuals_load (const LsJobSpec *spec, const LsJobResult *result
 /* What the job has that runs may not have, but for its architecture. */
 void ls_job_traits (const LsJobResult *result, const LsClusterSpec *cluster, LsTraits *ret_traits);
 
-/* residuals: what the above gave, if not NULL. Clear with ls_interval_clear(). */
+/* residuals: what the above gave, if not NULL. without: a source that does not count (LsIntervalJob), or
+ * NULL. Clear with ls_interval_clear(). */
 void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals,
-                      LsInterval *ret);
+                      const char *without, LsInterval *ret);
 
 /* Appends to notes what an interval would say of the machine, for figures of up to n_gpus that have none:
  * what of it was not measured, and what ls_note_network() tells. */

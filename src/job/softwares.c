@@ -8,6 +8,8 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 
+/* Of jobs with adapters (LoRA), whatever the program. */
+#define RUNS_LIKE_ADAPTERS g_intern_static_string ("adapters on frozen weights")
 /* Of jobs like which nobody is known to have measured any. */
 #define RUNS_LIKE_NOBODY "software that is not known"
 
@@ -189,6 +191,8 @@ ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHas
 const char *
 ls_softwares_runs_like (const char *named, const LsStrategy *s, const char *architecture)
 {
+  if (s->lora.rank > 0)
+    return RUNS_LIKE_ADAPTERS;
   bool is_textbook = !s->program.software || strcmp (s->program.software, LS_SOFTWARE_TEXTBOOK) == 0;
   const LsSoftwareSpec *like
       = is_textbook ? ls_softwares_textbook () : ls_softwares_find (s->dp_kind, architecture);

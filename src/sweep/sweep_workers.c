@@ -143,7 +143,7 @@ add_interval (const LsSweepRun *x, LsJobResult *r, Figures *figures)
   spec.from = NULL;              /* it simulates the job as it is once more */
   r->hardware = x->hardware;     /* lends it */
   if (x->residuals)
-    ls_job_interval (&spec, r, x->residuals, &interval);
+    ls_job_interval (&spec, r, x->residuals, NULL, &interval);
   r->hardware = NULL;
   bool has_one = x->residuals && !interval.none;
   figures->low = has_one ? interval.low : NAN;

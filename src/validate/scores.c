@@ -123,31 +123,19 @@ ls_refusals (const LsScoreRow *rows, guint n_rows)
 /* A scoreboard without the rows that have a trait in common, to see what the others say
  * of them. */
 
-/* All rows with a word, or those whose figure lies beyond one; or all of a source. */
+/* All rows with a word; or all of a source, or with a software. */
 typedef struct {
-  int aspect;         /* LsAspect                        */
-  const char *word;   /* interned or static; of a word   */
-  double figure;      /* of a figure                     */
-  const char *source; /* NULL: of an aspect              */
+  int aspect;           /* LsAspect                        */
+  const char *word;     /* interned or static; of a word   */
+  const char *source;   /* NULL: of an aspect              */
+  const char *software; /* likewise                        */
 } LeftOut;
-
-static char *
-source_of (const char *family)
-{
-  return g_strndup (family, strcspn (family, "-"));
-}
 
 static bool
 is_of (const LsScoreRow *row, const char *source)
 {
   size_t n = strlen (source);
   return strncmp (row->family, source, n) == 0 && (row->family[n] == '-' || row->family[n] == '\0');
-}
-
-static double
-figure_of (const LsScoreRow *row, int aspect)
-{
-  return row->traits.figure[aspect - LS_N_WORD_ASPECTS];
 }
 
 static const char *
@@ -164,19 +152,17 @@ is_left_out (const LeftOut *l, const LsScoreRow *row)
     return false;
   if (l->source)
     return is_of (row, l->source);
-  if (l->aspect < LS_N_WORD_ASPECTS)
-    return g_strcmp0 (word_of (row, l->aspect), l->word) == 0;
-  return ls_aspect_is_beyond ((LsAspect) l->aspect, figure_of (row, l->aspect), l->figure);
+  return g_strcmp0 (l->software ? row->software : word_of (row, l->aspect),
+                    l->software ? l->software : l->word)
+      == 0;
 }
 
 static bool
 is_listed (const GArray *list, const LeftOut *one)
 {
-  for (guint i = 0; i < list->len; i++) {
-    const LeftOut *l = &g_array_index (list, LeftOut, i);
-    if (one->word ? g_str_equal (l->word, one->word) : l->figure >= one->figure && l->figure <= one->figure)
+  for (guint i = 0; i < list->len; i++)
+    if (g_str_equal (g_array_index (list, LeftOut, i).word, one->word))
       return true;
-  }
   return false;
 }
 
@@ -192,8 +178,7 @@ divides (const LeftOut *l, const LsScoreRow *rows, guint n_rows)
   return n_out > 0 && n_in > 0;
 }
 
-/* LeftOut: each word, or each figure, of the rows that leaves some out and some in, in the order of the
- * rows. */
+/* LeftOut: each word of the rows that leaves some out and some in, in the order of the rows. */
 static GArray *
 list_left_out (const LsScoreRow *rows, guint n_rows, LsAspect aspect)
 {
@@ -201,12 +186,8 @@ list_left_out (const LsScoreRow *rows, guint n_rows, LsAspect aspect)
   for (guint i = 0; i < n_rows; i++) {
     if (is_refused (&rows[i]))
       continue;
-    LeftOut l = { .aspect = (int) aspect };
-    if (aspect < LS_N_WORD_ASPECTS)
-      l.word = word_of (&rows[i], (int) aspect);
-    else
-      l.figure = figure_of (&rows[i], (int) aspect);
-    if ((l.word || l.figure > 0) && !is_listed (list, &l) && divides (&l, rows, n_rows))
+    const LeftOut l = { .aspect = (int) aspect, .word = word_of (&rows[i], (int) aspect) };
+    if (l.word && !is_listed (list, &l) && divides (&l, rows, n_rows))
       g_array_append_val (list, l);
   }
   return list;
@@ -232,6 +213,20 @@ is_same_group (const LsScoreRow *a, const LsScoreRow *b)
       && strcmp (a->architecture, b->architecture) == 0 && strcmp (a->software, b->software) == 0;
 }
 
+/* What was predicted before anybody had seen the row, if that is known. */
+static double
+first_of (const LsScoreRow *row)
+{
+  return row->first_s > 0 ? row->first_s : row->predicted_s;
+}
+
+static double
+residual_of (const LsScoreRow *row)
+{
+  double predicted_s = first_of (row);
+  return ls_residual (row->measured_s, predicted_s, row->mfu * row->predicted_s / predicted_s);
+}
+
 static void
 add_group (LsResiduals *r, const LsScoreRow *rows, guint n_rows, const LsScoreRow *first)
 {
@@ -240,10 +235,10 @@ add_group (LsResiduals *r, const LsScoreRow *rows, guint n_rows, const LsScoreRo
   guint n = 0;
   for (guint i = 0; i < n_rows; i++)
     if (is_same_group (&rows[i], first)) {
-      residuals[n++] = ls_residual (rows[i].measured_s, rows[i].predicted_s, rows[i].mfu);
+      residuals[n++] = residual_of (&rows[i]);
       lowest = MIN (lowest, rows[i].mfu);
     }
-  g_autofree char *source = source_of (first->family);
+  g_autofree char *source = ls_residual_source (first->family);
   ls_residuals_add (r, source, first->family, first->architecture, first->software, lowest, residuals, n);
   for (guint i = 0; i < n_rows; i++)
     if (is_same_group (&rows[i], first))
@@ -265,69 +260,70 @@ group_rows (const LsScoreRow *rows, guint n_rows)
   return r;
 }
 
-/* ---- stretches ---- */
+/* ---- jobs unlike the runs ---- */
 
-/* The distances of a source, new if it had none. */
-static GArray *
-distances_of (GPtrArray *sources, GPtrArray *distances, const LsScoreRow *row)
-{
-  g_autofree char *source = source_of (row->family);
-  guint index;
-  if (!g_ptr_array_find_with_equal_func (sources, source, g_str_equal, &index)) {
-    index = sources->len;
-    g_ptr_array_add (sources, g_steal_pointer (&source));
-    g_ptr_array_add (distances, g_array_new (FALSE, FALSE, sizeof (double)));
-  }
-  return distances->pdata[index];
-}
-
-/* What the rows that are left out need, beyond the others' ranges (analysis/interval.h); 0: no range to
- * compare with. Raises *reach to how far beyond they are. */
+/* What a row weighs: w_k / n_k of its source (analysis/interval.h). */
 static double
-stretch_needed (const LsScoreRow *rows, guint n_rows, const LeftOut *left_out, double *reach)
+weight_of (const LsScoreRow *rows, guint n_rows, const LsScoreRow *of)
 {
-  g_autoptr (GPtrArray) sources = g_ptr_array_new_with_free_func (g_free),
-                        distances = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref);
-  g_autoptr (GArray) rest = rows_without (rows, n_rows, left_out);
-  g_autoptr (LsResiduals) r = group_rows ((const LsScoreRow *) (gpointer) rest->data, rest->len);
-  for (guint i = 0; i < n_rows; i++) {
-    double low = 0, high = 0;
-    if (!is_left_out (left_out, &rows[i]) || !ls_residuals_range (r, rows[i].software, &low, &high)
-        || high <= low)
-      continue;
-    double residual = ls_residual (rows[i].measured_s, rows[i].predicted_s, rows[i].mfu);
-    double distance = fabs (residual - (low + high) / 2) / ((high - low) / 2);
-    g_array_append_val (distances_of (sources, distances, &rows[i]), distance);
-    if (left_out->aspect >= LS_N_WORD_ASPECTS)
-      *reach = fmax (*reach,
-                     ls_aspect_distance ((LsAspect) left_out->aspect, figure_of (&rows[i], left_out->aspect),
-                                         left_out->figure));
-  }
-  return distances->len > 0
-      ? ls_stretch_needed ((GArray *const *) (gpointer) distances->pdata, distances->len)
-      : 0;
+  guint n = 0;
+  g_autofree char *source = ls_residual_source (of->family);
+  for (guint i = 0; i < n_rows; i++)
+    n += !is_refused (&rows[i]) && is_of (&rows[i], source);
+  return 1.0 / (n + 1.0);
 }
 
-static void
-add_stretch (LsResiduals *r, const LsScoreRow *rows, guint n_rows, LsAspect aspect)
+typedef struct {
+  double size; /* first, to be sorted by */
+  double weight;
+} Sized;
+
+/* The least size up to which there is a share `level` of the weight; sorts. NaN: of none. */
+static double
+quantile (GArray *sized, double level)
 {
-  g_autoptr (GArray) list = list_left_out (rows, n_rows, aspect),
-                     needed = g_array_new (FALSE, FALSE, sizeof (double));
-  double reach = 0;
-  for (guint i = 0; i < list->len; i++) {
-    double factor = stretch_needed (rows, n_rows, &g_array_index (list, LeftOut, i), &reach);
-    if (factor > 0)
-      g_array_append_val (needed, factor);
+  double all = 0, held = 0;
+  guint i = 0;
+  for (guint k = 0; k < sized->len; k++)
+    all += g_array_index (sized, Sized, k).weight;
+  g_array_sort (sized, ls_compare_doubles);
+  while (i + 1 < sized->len && held + g_array_index (sized, Sized, i).weight < level * all)
+    held += g_array_index (sized, Sized, i++).weight;
+  return sized->len > 0 ? g_array_index (sized, Sized, i).size : NAN;
+}
+
+/* How many times as wide intervals by the others must be to hold the rows that are left out; NaN: there are
+ * no others. */
+static double
+width_needed (const LsScoreRow *rows, guint n_rows, const LeftOut *left_out)
+{
+  g_autoptr (GArray) rest = rows_without (rows, n_rows, left_out),
+                     sized = g_array_new (FALSE, FALSE, sizeof (Sized));
+  const LsScoreRow *others = (const LsScoreRow *) (gpointer) rest->data;
+  g_autoptr (LsResiduals) r = group_rows (others, rest->len);
+  for (guint i = 0; i < n_rows; i++) {
+    double spread = is_left_out (left_out, &rows[i]) ? ls_residuals_spread (r, rows[i].software) : 0;
+    if (spread > 0)
+      ls_list_add (sized,
+                   &(Sized) { fabs (residual_of (&rows[i])) / spread, weight_of (rows, n_rows, &rows[i]) });
   }
-  ls_residuals_add_stretch (r, aspect, needed, reach);
+  return quantile (sized, LS_INTERVAL_LEVEL);
 }
 
 LsResiduals *
 ls_residuals_of_rows (const LsScoreRow *rows, guint n_rows)
 {
   LsResiduals *r = group_rows (rows, n_rows);
-  for (LsAspect a = 0; a < LS_N_ASPECTS; a++)
-    add_stretch (r, rows, n_rows, a);
+  g_autoptr (GArray) needed = g_array_new (FALSE, FALSE, sizeof (double));
+  for (LsAspect a = 0; a < LS_N_WORD_ASPECTS; a++) {
+    g_autoptr (GArray) list = list_left_out (rows, n_rows, a);
+    for (guint i = 0; i < list->len; i++) {
+      double factor = width_needed (rows, n_rows, &g_array_index (list, LeftOut, i));
+      if (!isnan (factor))
+        g_array_append_val (needed, factor);
+    }
+  }
+  ls_residuals_set_unlike (r, needed);
   return r;
 }
 
@@ -348,7 +344,7 @@ ls_predictions_digest (const LsScoreRow *rows, guint n_rows)
 
 /* A row with an interval. */
 typedef struct {
-  double width; /* first, to be sorted by */
+  double width; /* high over low; first, to be sorted by */
   double weight;
   bool is_covered;
   const LsScoreRow *row;
@@ -361,6 +357,7 @@ ls_coverage_free (LsCoverage *c)
     return;
   g_ptr_array_unref (c->names);
   g_array_unref (c->sources);
+  g_array_unref (c->softwares);
   g_array_unref (c->left_out);
   g_free (c);
 }
@@ -376,7 +373,7 @@ sum_up (GArray *tried, LsCoverageLine *line)
     covered += t[i].is_covered ? t[i].weight : 0;
   }
   line->n = tried->len;
-  line->covered = line->width = NAN;
+  line->covered = line->width = line->narrowest = NAN;
   if (tried->len == 0)
     return;
   line->covered = covered / all;
@@ -389,11 +386,14 @@ sum_up (GArray *tried, LsCoverageLine *line)
 static void
 try_row (const LsResiduals *r, const LsScoreRow *row, GArray *tried, guint *n_unlike)
 {
-  const LsIntervalJob job = { row->architecture, row->software, row->mfu, row->traits };
-  double over = row->measured_s / row->predicted_s;
+  double predicted_s = first_of (row), over = row->measured_s / predicted_s;
+  const LsIntervalJob job = { .architecture = row->architecture,
+                              .software = row->software,
+                              .mfu = row->mfu * row->predicted_s / predicted_s,
+                              .traits = row->traits };
   LsInterval interval;
-  ls_interval_find (r, NULL, &job, &interval);
-  Tried t = { interval.high - interval.low, 1, interval.low <= over && over <= interval.high, row };
+  ls_interval_find (r, &job, &interval);
+  Tried t = { interval.high / interval.low, 1, interval.low <= over && over <= interval.high, row };
   if (interval.none)
     ++*n_unlike;
   else
@@ -436,10 +436,75 @@ weigh_by_source (GArray *tried)
   Tried *t = (Tried *) (gpointer) tried->data;
   for (guint i = 0; i < tried->len; i++) {
     guint n = 0;
-    g_autofree char *source = source_of (t[i].row->family);
+    g_autofree char *source = ls_residual_source (t[i].row->family);
     for (guint k = 0; k < tried->len; k++)
       n += is_of (t[k].row, source);
     t[i].weight = 1.0 / n;
+  }
+}
+
+/* High over low of the narrowest range of measured over predicted with a share LS_INTERVAL_LEVEL of the rows
+ * with that software that are not of the source; NaN: there are none. */
+static double
+narrowest_of_others (const GArray *tried, const char *software, const char *source)
+{
+  g_autoptr (GArray) over = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint i = 0; i < tried->len; i++) {
+    const LsScoreRow *row = g_array_index (tried, Tried, i).row;
+    double value = row->measured_s / first_of (row);
+    if (g_str_equal (row->software, software) && !is_of (row, source))
+      g_array_append_val (over, value);
+  }
+  g_array_sort (over, ls_compare_doubles);
+  guint n = (guint) ceil (LS_INTERVAL_LEVEL * over->len - 1e-9);
+  const double *v = (const double *) (gpointer) over->data;
+  double least = NAN;
+  for (guint i = 0; n > 0 && i + n <= over->len; i++)
+    least = fmin (least, v[i + n - 1] / v[i]);
+  return least;
+}
+
+/* The rows with a software, each by the other sources. */
+static LsCoverageLine
+sum_up_software (const GArray *all, const char *software)
+{
+  g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried)),
+                     narrowest = g_array_new (FALSE, FALSE, sizeof (Sized));
+  LsCoverageLine line = { .source = software };
+  for (guint i = 0; i < all->len; i++) {
+    const Tried *t = &g_array_index (all, Tried, i);
+    if (!g_str_equal (t->row->software, software))
+      continue;
+    g_autofree char *source = ls_residual_source (t->row->family);
+    double least = narrowest_of_others (all, software, source);
+    g_array_append_val (tried, *t);
+    if (!isnan (least))
+      ls_list_add (narrowest, &(Sized) { least, 1 });
+  }
+  sum_up (tried, &line);
+  line.narrowest = quantile (narrowest, 0.5);
+  return line;
+}
+
+/* By software: as each source by the others, and as all its rows by those with other software. */
+static void
+try_softwares (LsCoverage *c, const LsScoreRow *rows, guint n_rows, const GArray *all)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < all->len; i++) {
+    const char *software = g_array_index (all, Tried, i).row->software;
+    if (!g_hash_table_add (seen, (gpointer) software))
+      continue;
+    LsCoverageLine line = sum_up_software (all, software);
+    g_array_append_val (c->softwares, line);
+    const LeftOut l = { .software = software };
+    g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried));
+    g_ptr_array_add (c->names, g_strconcat ("software ", software, NULL));
+    line = try_left_out (&l, c->names->pdata[c->names->len - 1], rows, n_rows, tried);
+    weigh_by_source (tried);
+    sum_up (tried, &line);
+    if (g_array_index (c->softwares, LsCoverageLine, 0).n < all->len) /* there are others */
+      g_array_append_val (c->left_out, line);
   }
 }
 
@@ -475,13 +540,14 @@ ls_coverage_new (const LsScoreRow *rows, guint n_rows)
   *c = (LsCoverage) { .level = LS_INTERVAL_LEVEL,
                       .names = g_ptr_array_new_with_free_func (g_free),
                       .sources = g_array_new (FALSE, TRUE, sizeof (LsCoverageLine)),
+                      .softwares = g_array_new (FALSE, TRUE, sizeof (LsCoverageLine)),
                       .left_out = g_array_new (FALSE, TRUE, sizeof (LsCoverageLine)),
                       .each = { .source = "each source once" },
                       .rows = { .source = "each row once" } };
   g_autoptr (GArray) each = g_array_new (FALSE, FALSE, sizeof (Tried));
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (Tried));
   for (guint i = 0; i < n_rows; i++) {
-    g_autofree char *source = source_of (rows[i].family);
+    g_autofree char *source = ls_residual_source (rows[i].family);
     if (!is_refused (&rows[i]) && !g_ptr_array_find_with_equal_func (c->names, source, g_str_equal, NULL))
       g_ptr_array_add (c->names, g_steal_pointer (&source));
   }
@@ -492,6 +558,7 @@ ls_coverage_new (const LsScoreRow *rows, guint n_rows)
     g_array_append_val (c->sources, line);
   }
   c->rows.n_unlike = c->each.n_unlike;
+  try_softwares (c, rows, n_rows, all);
   sum_up (each, &c->each);
   sum_up (all, &c->rows);
   for (LsAspect a = 0; a < LS_N_WORD_ASPECTS; a++)

@@ -5,6 +5,8 @@
 
 #include "analysis/conservation.h"
 #include "analysis/interval.h"
+#include "base/list.h"
+#include "base/order.h"
 #include "base/team.h"
 #include "data/jobs/job_files.h"
 #include "job/job_interval.h"
@@ -36,6 +38,7 @@ ls_validation_run_free (LsValidationRun *v)
     g_free ((char *) v->rows[i].reason);
   g_free (v->rows);
   g_free (v->scores.families);
+  g_clear_pointer (&v->scores.softwares, g_array_unref);
   for (guint a = 0; a < v->scores.n_ablations; a++)
     g_free (v->scores.ablations[a].families);
   g_free (v->scores.ablations);
@@ -186,6 +189,10 @@ simulate (const LsValidationRun *v, const LsHardware *hardware, LsCase *c, guint
     row->software = ls_softwares_runs_like (c->runs_like, &result->strategy, row->architecture);
     ls_job_traits (result, &hardware->spec, &row->traits);
     row->predicted_gib = (double) ls_memory_allocated (result->memory) / GIB;
+    if (c->interval_high > 0 && variant == 0) {
+      row->low = c->interval_low;
+      row->high = c->interval_high;
+    }
   } else
     row->reason = ls_first_line (error->message);
 }
@@ -207,6 +214,9 @@ begin_rows (LsValidationRun *v)
       .mfu = NAN,
       .measured_gib = c->allocated_gib,
       .predicted_gib = NAN,
+      .first_s = v->scores.assumed && *v->scores.assumed ? 0 : c->first_s,
+      .low = NAN,
+      .high = NAN,
     };
   }
 }
@@ -325,6 +335,31 @@ score_memory (LsValidationRun *v)
   ls_score (rows, n, &v->scores.memory);
 }
 
+/* Of the intervals of the rows (job/job_interval.h), each without what is known of its own source. */
+static void
+score_intervals (LsValidationRun *v)
+{
+  v->scores.softwares = g_array_new (FALSE, TRUE, sizeof (LsSoftwareScore));
+  g_autofree double *widths = g_new (double, v->chosen->len);
+  for (guint i = 0; i < v->chosen->len; i++) {
+    guint first = 0, n = 0, n_inside = 0;
+    while (v->rows[first].software != v->rows[i].software || isnan (v->rows[first].low))
+      if (++first > i)
+        break;
+    if (first != i)
+      continue;
+    for (guint k = i; k < v->chosen->len; k++) {
+      const LsScoreRow *row = &v->rows[k];
+      if (row->software != v->rows[i].software || isnan (row->low))
+        continue;
+      n_inside += ls_score_row_is_inside (row);
+      widths[n++] = row->high / row->low;
+    }
+    ls_list_add (v->scores.softwares,
+                 &(LsSoftwareScore) { v->rows[i].software, n, (double) n_inside / n, ls_median (widths, n) });
+  }
+}
+
 static void
 score (LsValidationRun *v)
 {
@@ -342,6 +377,7 @@ score (LsValidationRun *v)
     score_baseline (v, b);
   score_ablations (v);
   score_memory (v);
+  score_intervals (v);
   v->refusals = ls_refusals (v->rows, v->chosen->len);
 
   v->scores.n_rows = v->chosen->len;

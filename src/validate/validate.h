@@ -27,22 +27,27 @@ typedef struct {
   const char *source;
   guint n;        /* with an interval                                       */
   guint n_unlike; /* without, as they are like no run of the other sources  */
-  double covered; /* share of n that was measured inside                    */
-  double width;   /* median of (high - low) / predicted                     */
+  double covered; /* share of n that was measured inside                  */
+  double width;   /* median of high over low                              */
+  /* by software: median of that of the narrowest range with a share LS_INTERVAL_LEVEL of the rows of the
+   * others; else NaN */
+  double narrowest;
 } LsCoverageLine;
 
 typedef struct {
   double level;
   GPtrArray *names;    /* char *: of the lines                                   */
   GArray *sources;     /* LsCoverageLine, of each source                         */
+  GArray *softwares;   /* LsCoverageLine, of each kind of software, each row counting once */
   LsCoverageLine each; /* each source counts once; of those with an interval     */
   LsCoverageLine rows; /* each row does                                          */
-  GArray *left_out; /* LsCoverageLine: "architecture hopper", the rows with that by those without, each source
-                       counting once */
+  GArray
+      *left_out; /* LsCoverageLine: "architecture hopper" or a software, the rows with that by those without,
+                       each source counting once */
 } LsCoverage;
 
-/* Of all rows that were not refused, in groups in the order of their first rows; with the stretches that they
- * tell. */
+/* Of all rows that were not refused, in groups in the order of their first rows; with how much wider unlike
+ * jobs are. */
 LsResiduals *ls_residuals_of_rows (const LsScoreRow *rows, guint n_rows);
 
 /* Also of the rows that have a word in common (analysis/interval.h), each by those that do not. */
@@ -89,8 +94,16 @@ typedef struct {
   LsScore *families; /* as those of LsScores, in the same order   */
 } LsAblationScore;
 
+/* Of the rows with a kind of software: those with an interval, and how it holds. */
+typedef struct {
+  const char *software; /* interned */
+  guint n;
+  double inside, width; /* share measured inside; median of high over low */
+} LsSoftwareScore;
+
 typedef struct {
   LsScore total;
+  GArray *softwares; /* LsSoftwareScore, in the order of their first rows */
   LsScore total_baseline[LS_N_BASELINES];
   LsScore memory; /* of rows whose memory was measured: n + refused is 0 if none */
   guint n_families;

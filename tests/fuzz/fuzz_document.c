@@ -132,9 +132,9 @@ read_residuals (const LsJsonDoc *doc, LsDiagList *diags)
   g_autoptr (LsResiduals) r = ls_residuals_read (doc, diags);
   if (!r)
     return false;
-  const LsIntervalJob job = { "volta", "Megatron-LM", 0.4 };
+  const LsIntervalJob job = { .architecture = "volta", .software = "Megatron-LM", .mfu = 0.4 };
   LsInterval interval;
-  ls_interval_find (r, NULL, &job, &interval);
+  ls_interval_find (r, &job, &interval);
   g_assert (interval.none || (interval.low > 0 && interval.low <= interval.high));
   ls_interval_clear (&interval);
   return true;

@@ -244,7 +244,7 @@ ls_access_load (const char *name, LsCalibration *c, LsDiagList *diags)
 /* --- what published runs measured -------------------------------------------------------------------- */
 
 static const LsField residual_element[] = {
-  { "", LS_FIELD_DOUBLE, 0, .min = -1, .max = 1 },
+  { "", LS_FIELD_DOUBLE, 0, .min = -1.5, .max = 1.5 },
   { NULL },
 };
 
@@ -255,14 +255,6 @@ static const LsField trait_element[] = { { "", LS_FIELD_STRING, 0, .required = t
 #define FIGURE(aspect, max_)                                                                                 \
   LS_FIELD_DOUBLE, offsetof (LsResidualGroup, figures) + ((aspect) -LS_N_WORD_ASPECTS) * sizeof (double),    \
       .max = (max_)
-
-static const LsField stretch_fields[] = {
-  { "aspect", LS_FIELD_ENUM, offsetof (LsStretch, aspect), .required = true, .names = ls_aspect_names },
-  { "factor", LS_FIELD_DOUBLE, offsetof (LsStretch, factor), .required = true, .min = 1, .max = 1e6 },
-  { "reach", LS_FIELD_DOUBLE, offsetof (LsStretch, reach), .min = 0, .max = 100 },
-  { "n", LS_FIELD_UINT, offsetof (LsStretch, n), .required = true, .min = 2 },
-  { .table = "calibration.stretch" },
-};
 
 static const LsField group_fields[] = {
   { TEXT (source) },
@@ -287,8 +279,8 @@ static const LsField group_fields[] = {
 const LsField ls_residuals_fields[] = {
   LS_FIELDS_HEADER (LsResiduals),
   { "provenance", LS_FIELD_SOURCES },
-  { "stretches", LS_FIELD_ARRAY, offsetof (LsResiduals, stretches), .fields = stretch_fields,
-    .element_size = sizeof (LsStretch) },
+  { "unlike", LS_FIELD_DOUBLE, offsetof (LsResiduals, unlike), .min = 1, .max = 1e6 },
+  { "n_unlike", LS_FIELD_UINT, offsetof (LsResiduals, n_unlike) },
   { "groups", LS_FIELD_ARRAY, offsetof (LsResiduals, groups), .required = true, .fields = group_fields,
     .element_size = sizeof (LsResidualGroup) },
   { .table = "residuals" },

@@ -416,7 +416,7 @@ interval_of (const char *cluster, const char *residuals, const char *gpus, doubl
   LS_CHECK (ls_job_residuals_load (&spec, NULL, &published, &error));
   LsInterval interval = { 0 };
   if (r && published)
-    ls_job_interval (&spec, r, published, &interval);
+    ls_job_interval (&spec, r, published, NULL, &interval);
   char *label = ls_interval_label (&interval);
   *ret_low = interval.low;
   *ret_high = interval.high;

@@ -414,8 +414,8 @@ runs_like_are_those_of_the_program (void)
     { "mine", "a loop of our own", LS_DP_NONE, "tpu", "a loop of our own" },
     { "mine", NULL, LS_DP_NONE, "hopper", "Megatron-LM" },
     { "mine", NULL, LS_DP_NONE, "tpu", "XLA on TPUs" },
-    { "mine", NULL, LS_DP_FSDP2, "hopper", "other software than Megatron-LM on GPUs" },
-    { "mine", NULL, LS_DP_XLA_FSDP, "hopper", "other software than Megatron-LM on GPUs" },
+    { "mine", NULL, LS_DP_FSDP2, "hopper", "loops on PyTorch" },
+    { "mine", NULL, LS_DP_XLA_FSDP, "hopper", "JAX on GPUs" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     LsStrategy s;
@@ -423,6 +423,9 @@ runs_like_are_those_of_the_program (void)
     s.program.software = g_strdup (rows[i].software);
     s.dp_kind = rows[i].dp_kind;
     LS_CHECK_STR (ls_softwares_runs_like (rows[i].named, &s, rows[i].architecture), rows[i].words);
+    s.lora.rank = 8; /* whatever the program */
+    LS_CHECK_STR (ls_softwares_runs_like (rows[i].named, &s, rows[i].architecture),
+                  "adapters on frozen weights");
     ls_strategy_clear (&s);
   }
 }
