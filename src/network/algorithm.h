@@ -88,8 +88,6 @@ extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_n
 /* Hosts, and members, whose messages are wanted: the first ones. */
 uint32_t ls_coll_loaded_hosts (const LsCollCall *call);
 uint32_t ls_coll_loaded_members (const LsCollCall *call);
-/* As many, if each host has all of its GPUs in the call, and all as many; else 0. */
-uint32_t ls_coll_whole_hosts (const LsCollCall *call);
 /* Whether NVSwitches join all GPUs of each host. */
 bool ls_coll_has_nvswitch (const LsCollCall *call);
 /* What the busiest member moves of an all-to-all over what the mean one does: 1 with equal parts. */

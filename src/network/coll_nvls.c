@@ -1,6 +1,6 @@
 /* network/coll_nvls.c — all-reduce in the NVSwitches (NVLink SHARP).
  *
- * Problem. The n GPUs of a whole node reduce S bytes. GPU g is the head of the
+ * Problem. n GPUs of a node reduce S bytes. GPU g is the head of the
  * g-th n-th of the array: it reads that part from all GPUs, the switch adding up
  * on the way (multimem.ld_reduce), and writes the sum to all, the switch copying
  * (multimem.st).
@@ -10,8 +10,9 @@
  * 2 (n-1)/n S of a ring. C channels, one flow each.
  *
  * Rate. NCCL's tuning model gives the bus bandwidth (in the ring's terms, so
- * that busbw compares) as bw * eff * C * (C-1)/C * 2; the fitted nvls_bus stands
- * for it. A trunk then runs at nvls_bus * (n+1) / (2 (n-1)).
+ * that busbw compares) as bw * eff * C * (C-1)/C * 2; the fitted nvls_bus, of 8 GPUs in
+ * long steps, stands for it (nccl.c). A trunk then runs at nvls_bus * 9/14, whatever n is: 5, 6, 7
+ * and 8 H200 were measured to.
  *
  * The data pass through three groups of warps: one copies them into the multicast
  * buffer, one reduces and multicasts, one copies out. A pipeline of three stages
@@ -20,9 +21,8 @@
  * Worked example: H100, 1 GiB, nvls_bus 476 GB/s, ramp 0: a trunk carries
  * 1.208e9 bytes at 306 GB/s (of 376): 3.948 ms, busbw 476 GB/s.
  *
- * Deviations. Only on whole nodes: on part of one NCCL's tuner prefers the ring
- * (H200, n = 4: worked example nccl-sel-2); across nodes see below. HBM
- * traffic per byte of busbw is taken to be the ring's.
+ * Deviations. NCCL's tuner prefers the ring among few GPUs (H200, n = 4: worked example
+ * nccl-sel-2); across nodes see below. HBM traffic per byte of busbw is taken to be the ring's.
  *
  * Reference: Klenk et al., An in-network architecture for accelerating
  * shared-memory multiprocessor collectives, ISCA 2020; NCCL 2.30.7
@@ -45,7 +45,7 @@ static bool
 applies (const LsCollCall *call)
 {
   return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->seats.n_hosts == 1
-      && ls_coll_whole_hosts (call) > 2;
+      && call->seats.per_host > 2;
 }
 
 static void
@@ -89,7 +89,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 /* All-reduce in the NVSwitches of each host, and over double
  * binary trees between hosts.
  *
- * Problem. All k GPUs of each of N hosts sum S bytes.
+ * Problem. k GPUs of each of N hosts sum S bytes.
  *
  * Model. In each host GPU g is the head of the g-th k-th of the array: it gets the host's
  * sum from the NVSwitches (coll_nvls.c), adds it up with that of the heads g of the other
@@ -234,15 +234,14 @@ script (const LsCollCall *call, LsScript *s)
 
 #define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)
 
-const LsCollAlgorithm ls_coll_nvls
-    = { .name = "nvls",
-        .kinds = KINDS,
-        .automatic = KINDS,
-        .applies = applies,
-        .wants = "ranks on all of one node, more than 2, and NVSwitches that compute",
-        .only_simple = true,
-        .plan = plan,
-        .script = script };
+const LsCollAlgorithm ls_coll_nvls = { .name = "nvls",
+                                       .kinds = KINDS,
+                                       .automatic = KINDS,
+                                       .applies = applies,
+                                       .wants = "more than 2 ranks, of one node, and NVSwitches that compute",
+                                       .only_simple = true,
+                                       .plan = plan,
+                                       .script = script };
 
 /* --- several --- */
 
@@ -250,7 +249,7 @@ static bool
 tree_applies (const LsCollCall *call)
 {
   return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->seats.n_hosts > 1
-      && ls_coll_whole_hosts (call) > 2;
+      && call->seats.per_host > 2;
 }
 
 /* Each message takes the time of a chunk. */
@@ -291,7 +290,7 @@ const LsCollAlgorithm ls_coll_nvls_tree
         .kinds = KINDS,
         .automatic = KINDS,
         .applies = tree_applies,
-        .wants = "two nodes or more, ranks on all of each, more than 2, and NVSwitches that compute",
+        .wants = "two nodes or more, as many ranks on each, more than 2, and NVSwitches that compute",
         .only_simple = true,
         .alike = ls_double_tree_alike,
         .plan = tree_plan,

@@ -32,17 +32,6 @@ ls_coll_loaded_members (const LsCollCall *call)
   return call->period && !call->period->like ? call->period->n_members : call->n;
 }
 
-uint32_t
-ls_coll_whole_hosts (const LsCollCall *call)
-{
-  uint32_t k = call->seats.per_host;
-  for (uint32_t h = 0; h < call->seats.n_hosts; h++)
-    if (ls_cluster_gpus_of (call->cluster, ls_cluster_host_of (call->cluster, call->seats.hosts[h].gpus[0]))
-        != k)
-      return 0;
-  return k;
-}
-
 bool
 ls_coll_has_nvswitch (const LsCollCall *call)
 {

@@ -69,7 +69,7 @@ static const Generation generations[] = {
     .nic = 50e9,
     .fitted = { FIT (base_all_reduce, LS_NCCL_TIME, 8e-6), FIT (hop_intra, LS_NCCL_TIME, 1e-6),
                 FIT (handshake_hop, LS_NCCL_TIME, 5e-6), FIT (ramp_bytes, LS_NCCL_BYTES, 8e6),
-                FIT (drain, LS_NCCL_RATIO, 0.5), FIT (nvls_bus, LS_NCCL_RATE, 800e9) } },
+                FIT (drain, LS_NCCL_RATIO, 0.5), FIT (nvls_step_cost, LS_NCCL_BYTES, 2e4) } },
 };
 
 typedef struct {

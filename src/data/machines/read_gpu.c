@@ -214,6 +214,7 @@ const LsField ls_nccl_tables_fields[] = {
   { TABLES (tree_ll128, LS_FIELD_OBJECT), .fields = scale_fields },
   { TABLES (tree_simple, LS_FIELD_OBJECT), .fields = scale_fields, .required = true },
   { TABLES (nvls_efficiency, LS_FIELD_DOUBLE), .above = true, .max = 1 },
+  { TABLES (nvls_share, LS_FIELD_DOUBLE), .above = true, .max = 1 },
   { TABLES (nvls_tree, LS_FIELD_OBJECT), .fields = across_fields },
   { TABLES (collnet_direct, LS_FIELD_DOUBLE), .above = true, .max = 1 },
   { TABLES (ring_plateau, LS_FIELD_DOUBLE), .above = true, .max = 100, .required = true },
@@ -389,6 +390,30 @@ static const LsField dispatch_fields[] = {
   { .table = "gpu.dispatch" },
 };
 
+static const LsEnumName region_ops[] = { { "all-reduce", LS_COLL_ALL_REDUCE },
+                                         { "all-gather", LS_COLL_ALL_GATHER },
+                                         { "reduce-scatter", LS_COLL_REDUCE_SCATTER },
+                                         { NULL } };
+static const LsEnumName region_algorithms[] = { { "ring", LS_TUNE_RING },
+                                                { "tree", LS_TUNE_TREE },
+                                                { "nvls-tree", LS_TUNE_NVLS_TREE },
+                                                { "pat", LS_TUNE_PAT },
+                                                { NULL } };
+static const LsEnumName region_protocols[] = {
+  { "Simple", LS_PROTOCOL_SIMPLE }, { "LL", LS_PROTOCOL_LL }, { "LL128", LS_PROTOCOL_LL128 }, { NULL }
+};
+static const LsField corner_element[] = { { "", LS_FIELD_DOUBLE, 0 }, { NULL } };
+#define OF_REGION(key_, kind_, member) key_, kind_, offsetof (LsNcclRegion, member), .required = true
+static const LsField region_fields[] = {
+  { OF_REGION ("op", LS_FIELD_ENUM, kind), .names = region_ops },
+  { OF_REGION ("per_host", LS_FIELD_UINT, per_host), .min = 1, .max = 1024 },
+  { OF_REGION ("algorithm", LS_FIELD_ENUM, algorithm), .names = region_algorithms },
+  { OF_REGION ("protocol", LS_FIELD_ENUM, protocol), .names = region_protocols },
+  { OF_REGION ("corners", LS_FIELD_ARRAY, corners), .element_size = sizeof (double),
+    .fields = corner_element },
+  { .table = "gpu.region" },
+};
+
 const LsField ls_nccl_fields[] = {
   LS_FIELDS_HEADER (LsNccl),
   { OF_NCCL (measured_on, LS_FIELD_OBJECT), .fields = links_fields },
@@ -406,6 +431,8 @@ const LsField ls_nccl_fields[] = {
   { OF_NCCL (ring_bus_staged, LS_FIELD_RATE) },
   { RATE (ring_bus_per_nic) },
   { OF_NCCL (nvls_bus, LS_FIELD_RATE), .required = true },
+  { OF_NCCL (nvls_step, LS_FIELD_BYTES_DOUBLE) },
+  { OF_NCCL (nvls_step_cost, LS_FIELD_BYTES_DOUBLE) },
   { RATE (p2p_intra) },
   { RATE (p2p_inter) },
   { LATENCY (base_all_reduce) },
@@ -416,6 +443,9 @@ const LsField ls_nccl_fields[] = {
   { LATENCY (base_p2p_inter) },
   { LATENCY (hop_intra) },
   { LATENCY (hop_inter) },
+  { OF_NCCL (hop_inter_flags, LS_FIELD_TIME), .max = (double) LS_S },
+  { OF_NCCL (net_latency, LS_FIELD_TIME), .max = (double) LS_S },
+  { OF_NCCL (regions, LS_FIELD_ARRAY), .element_size = sizeof (LsNcclRegion), .fields = region_fields },
   { OF_NCCL (handshake, LS_FIELD_TIME), .max = (double) LS_S },
   { OF_NCCL (handshake_hop, LS_FIELD_TIME), .max = (double) LS_S },
   { OF_NCCL (ramp_bytes, LS_FIELD_BYTES_DOUBLE), .required = true },

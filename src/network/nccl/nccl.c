@@ -31,6 +31,9 @@
  *              message, and as much again as a small one. Each channel has its own pipeline to
  *              fill: across hosts, where there are fewer channels than inside a node, R is as
  *              much smaller. NVLS has three stages and 3 R: copy in, reduce and multicast, copy out.
+ *   nvls       Among n GPUs a link carries (1 + 1/n) S of NVLS (coll_nvls.c), at the same rate whatever n
+ *              is, so that bus is nvls_bus, of 8 GPUs, times (n-1)/(n+1) 9/7. It moves in steps, short
+ *              ones of small calls; each costs nvls_step_cost bytes besides its own.
  *
  * Point to point: a single send has a base of its own, which is a hop longer than that of LL (the flag
  * follows the data), and is bound by NVLink or a NIC, without ramp. An all-to-all sends and receives at once,
@@ -81,6 +84,9 @@ ls_nccl_clear (LsNccl *nccl)
     ls_nccl_clear (&nccl->among[1u << k]);
   g_clear_pointer (&nccl->among, g_free);
   ls_nccl_tables_clear (&nccl->tables);
+  for (guint i = 0; nccl->regions && i < nccl->regions->len; i++)
+    g_clear_pointer (&g_array_index (nccl->regions, LsNcclRegion, i).corners, g_array_unref);
+  g_clear_pointer (&nccl->regions, g_array_unref);
   g_clear_pointer (&nccl->name, g_free);
   g_clear_pointer (&nccl->source, g_free);
 }
@@ -172,11 +178,10 @@ pcie_of (const LsCollCall *call)
   return rate;
 }
 
-/* NVLS wants all GPUs of its nodes (coll_nvls.c). */
 static bool
 has_nvls (const LsCollCall *call)
 {
-  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && ls_coll_whole_hosts (call) > 0;
+  return call->nccl->nvls_bus > 0 && ls_coll_has_nvswitch (call) && call->seats.per_host > 0;
 }
 
 static LsTuneComm
@@ -189,11 +194,12 @@ comm_of (const LsCollCall *call)
   LsTuneComm comm = { .tables = &nccl->tables,
                       .n = call->n,
                       .n_hosts = call->seats.n_hosts,
+                      .net_latency = nccl->net_latency,
                       .has_nvlink = has_nvlink (call),
                       .has_nvls = has_nvls (call) };
   if (nccl->nvlink > 0) {
     comm.ring = ls_tune_ring_graph (&nccl->tables, inside, nics, nic);
-    comm.nvls = ls_tune_nvls_graph (&nccl->tables, inside, MAX (1, ls_coll_whole_hosts (call)), nics, nic);
+    comm.nvls = ls_tune_nvls_graph (&nccl->tables, inside, MAX (1, call->seats.per_host), nics, nic);
   } else {
     uint32_t channels = ls_coll_max_channels (call);
     double rate = ls_coll_bus (call) / channels;
@@ -220,6 +226,42 @@ ls_nccl_lacks_protocol (const LsCollCall *call)
   return NULL;
 }
 
+/* On an edge is within. */
+static bool
+holds (const GArray *corners, double x, double y)
+{
+  bool is_within = false;
+  for (guint i = 0, n = corners->len / 2; i < n; i++) {
+    const double *a = &g_array_index (corners, double, 2 * i),
+                 *b = &g_array_index (corners, double, 2 * ((i + 1) % n));
+    double ax = log2 (fmax (a[0], 1e-6)), bx = log2 (fmax (b[0], 1e-6)), ay = log2 (a[1]), by = log2 (b[1]);
+    double cross = (bx - ax) * (y - ay) - (by - ay) * (x - ax);
+    if (fabs (cross) < 1e-9 && x >= fmin (ax, bx) && x <= fmax (ax, bx) && y >= fmin (ay, by)
+        && y <= fmax (ay, by))
+      return true;
+    if ((ay > y) != (by > y) && x < ax + (bx - ax) * (y - ay) / (by - ay))
+      is_within = !is_within;
+  }
+  return is_within;
+}
+
+/* A plug-in's tuner settles calls on three hosts and more, NCCL's those on fewer and those in no region
+ * (aws/aws-ofi-nccl@2daf7d3 src/tuner/nccl_ofi_regions.cpp). Narrows what may be chosen. */
+static void
+narrow_to_region (const LsCollCall *call, uint32_t among, LsTuneSet *from)
+{
+  const GArray *regions = call->nccl->regions;
+  double x = log2 (fmax ((double) call->bytes, 1e-6)), y = log2 (call->n);
+  for (guint i = 0; regions && call->seats.n_hosts > 2 && i < regions->len; i++) {
+    const LsNcclRegion *r = &g_array_index (regions, LsNcclRegion, i);
+    bool may = among & 1u << r->algorithm && (from->protocols == 0 || from->protocols & 1u << r->protocol);
+    if (may && r->kind == call->kind && r->per_host == call->seats.per_host && holds (r->corners, x, y)) {
+      *from = (LsTuneSet) { 1u << r->algorithm, 1u << r->protocol };
+      return;
+    }
+  }
+}
+
 bool
 ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
 {
@@ -232,6 +274,7 @@ ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm
   else if (call->nccl->no_protocols[call->kind])
     from.protocols = (uint8_t) ~call->nccl->no_protocols[call->kind];
   LsTuneComm comm = comm_of (call);
+  narrow_to_region (call, among, &from);
   LsTuneChoice choice = ls_tune_choose (&comm, call->kind, call->bytes, from);
   if (isinf (choice.cost.time_us) && call->protocol == LS_PROTOCOL_AUTO)
     choice = ls_tune_choose (&comm, call->kind, call->bytes, (LsTuneSet) { .algorithms = among });
@@ -268,6 +311,8 @@ LsTime
 ls_nccl_hop_inter (const LsCollCall *call, LsTuneAlgorithm a)
 {
   const LsNcclTables *tables = &call->nccl->tables;
+  if (call->nccl->hop_inter_flags > 0 && call->protocol != LS_PROTOCOL_SIMPLE)
+    return call->nccl->hop_inter_flags;
   double of_simple
       = ls_tune_net_hop_us (tables, a, call->protocol) / ls_tune_net_hop_us (tables, a, LS_PROTOCOL_SIMPLE);
   return (LsTime) llround ((double) call->nccl->hop_inter * of_simple);
@@ -395,12 +440,43 @@ tree_seconds (const LsCollCall *call)
                seconds (call, tree_bytes_of_host (call), nic_bus (call), pipelines));
 }
 
+/* With less than `rounds` times what all channels and heads move at once, steps are no longer than this:
+ * NCCL 2.30.7 src/enqueue.cc, calcCollChunking, of one host and of trees between several. */
+static const struct {
+  double rounds, step;
+} nvls_steps[2][5] = { { { 64, 65536 }, { 8, 32768 }, { 2, 16384 } },
+                       { { 32, 262144 }, { 16, 131072 }, { 4, 65536 }, { 1, 32768 } } };
+
+#define NVLS_STEP        131072.0 /* NCCL_NVLS_CHUNKSIZE by default; from four hosts on half of it */
+#define NVLS_BUS_IS_OF_N 8
+
+static double
+nvls_step (const LsCollCall *call)
+{
+  bool is_across = call->seats.n_hosts > 1;
+  double own = call->seats.n_hosts < 4 ? NVLS_STEP : NVLS_STEP / 2;
+  double step = call->nccl->nvls_step > 0 ? call->nccl->nvls_step : own;
+  double at_once = (double) call->nccl->channels_nvls * MIN (call->seats.most, LS_TUNE_MAX_HEADS);
+  for (guint i = 0; nvls_steps[is_across][i].step > 0; i++)
+    if ((double) call->bytes < nvls_steps[is_across][i].rounds * at_once * step)
+      step = fmin (step, nvls_steps[is_across][i].step);
+  return step;
+}
+
+static double
+nvls_bus (const LsCollCall *call)
+{
+  double n = call->seats.most, of = NVLS_BUS_IS_OF_N;
+  double by_n = (n - 1) / (n + 1) / ((of - 1) / (of + 1));
+  return call->nccl->nvls_bus * by_n / (1 + call->nccl->nvls_step_cost / nvls_step (call));
+}
+
 static double
 nvls_seconds (const LsCollCall *call)
 {
   uint32_t k = call->seats.most;
   double inside = ls_coll_wire_factor (call->kind, k) * (double) call->bytes;
-  return fmax (seconds (call, inside, call->nccl->nvls_bus, NVLS_STAGES),
+  return fmax (seconds (call, inside, nvls_bus (call), NVLS_STAGES),
                seconds (call, tree_bytes_of_host (call), nic_bus (call), NVLS_STAGES));
 }
 
@@ -578,14 +654,15 @@ carry_across (LsNccl *n, const LsNcclLinks *to)
 {
   const LsNcclLinks *from = &n->measured_on;
   double *const rates[] = { &n->ring_bus_per_nic, &n->p2p_inter };
-  LsTime *const latencies[] = { &n->hop_inter, &n->base_p2p_inter };
+  LsTime *const latencies[] = { &n->hop_inter, &n->base_p2p_inter, &n->hop_inter_flags };
+  guint n_latencies = G_N_ELEMENTS (latencies) - (n->hop_inter_flags == 0);
   if (from->nic <= 0 || to->nic <= 0)
     return;
   LsTime pcie
       = from->pcie_latency > 0 && to->pcie_latency > 0 ? 4 * (to->pcie_latency - from->pcie_latency) : 0;
   pcie += 2 * (to->staging_latency - from->staging_latency);
   scale (rates, G_N_ELEMENTS (rates), to->nic / from->nic);
-  lengthen (latencies, G_N_ELEMENTS (latencies), pcie + 2 * (to->nic_latency - from->nic_latency));
+  lengthen (latencies, n_latencies, pcie + 2 * (to->nic_latency - from->nic_latency));
 }
 
 void
@@ -624,6 +701,8 @@ static const size_t latencies[] = { AT (base_all_reduce),
                                     AT (base_p2p_inter),
                                     AT (hop_intra),
                                     AT (hop_inter),
+                                    AT (hop_inter_flags),
+                                    AT (net_latency),
                                     AT (handshake),
                                     AT (handshake_hop),
                                     OF_LINKS (nvlink_latency),
@@ -637,6 +716,7 @@ static const size_t latencies[] = { AT (base_all_reduce),
                                     OF_DISPATCH (base_intra),
                                     OF_DISPATCH (base_inter) };
 static const size_t costs[] = { AT (ramp_bytes),
+                                AT (nvls_step_cost),
                                 AT (drain),
                                 AT (self_copy),
                                 AT (sm_share_per_channel),
@@ -655,6 +735,7 @@ take (LsNccl *a, const LsNccl *b)
   a->ring_bus_staged = staged > 0 ? staged : fmax (a->ring_bus_staged, b->ring_bus_staged);
   if (b->nvlink < a->nvlink) {
     a->tables = b->tables;
+    a->regions = b->regions;
     a->nvlink = b->nvlink;
   }
   for (guint i = 0; i < G_N_ELEMENTS (channels); i++)

@@ -63,7 +63,9 @@ typedef struct {
                               has no LL128 on gfx942, and no trees with Simple on one host of it) */
   double tree_ll128[LS_NCCL_N_SCALES], tree_simple[LS_NCCL_N_SCALES];
   double nvls_tree[LS_NCCL_N_SCALES];
-  double nvls_efficiency;              /* of the rate of a channel; 0: no NVLS            */
+  double nvls_efficiency; /* of the rate of a channel; 0: no NVLS            */
+  double
+      nvls_share; /* of an all-reduce over the rate of its graph, by releases up to 2.27; 0: by nvls_efficiency */
   double collnet_direct;               /* the same with collnet                           */
   double ring_plateau;                 /* factor of the latency of a ring across hosts with much data */
   double ll_across[LS_NCCL_N_CPUS][2]; /* limit of all channels with LL across two hosts, and more */
@@ -96,28 +98,42 @@ typedef struct {
   LsTime base_intra, base_inter;
 } LsDispatchFigures;
 
+/* Calls that a plug-in's tuner settles: of so many ranks on each host, where (bytes, ranks) is within a
+ * polygon, its corners one after the other, on logarithmic axes. */
+typedef struct {
+  uint32_t per_host;
+  LsCollKind kind;
+  LsTuneAlgorithm algorithm;
+  int protocol;    /* LsProtocol */
+  GArray *corners; /* double: bytes, ranks, bytes, ... */
+} LsNcclRegion;
+
 /* NCCL as it behaves on one GPU generation, from topologies/calib/NAME.json. Each
  * number carries its source there. nvls_bus 0: no NVLink SHARP. */
 typedef struct LsNccl {
   char *name, *source;
-  LsNcclLinks measured_on;     /* the links for which all of the following holds (nccl.h) */
-  LsNcclTables tables;         /* of its generation, for the tuner                  */
-  bool names_generation;       /* its file does; without, and without nvlink, no tuner: the fastest runs */
-  double nvlink;               /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: none are counted */
-  uint32_t channels_ring;      /* channels of ring collectives inside a node        */
-  uint32_t channels_net;       /* across nodes, for each NIC that a node uses       */
-  uint32_t channels_nvls;      /* of the all-reduce in the NVSwitches               */
-  uint32_t channels_p2p;       /* of one peer on another node                       */
-  double ring_bus_intra;       /* bytes/s, bus bandwidth of a ring inside a node    */
-  double ring_bus_staged;      /* the same where host memory is between; 0: no less */
-  double ring_bus_per_nic;     /* bytes/s that a ring gets through one NIC          */
-  double nvls_bus;             /* bytes/s, bus bandwidth of NVLS over a whole node  */
+  LsNcclLinks measured_on; /* the links for which all of the following holds (nccl.h) */
+  LsNcclTables tables;     /* of its generation, for the tuner                  */
+  bool names_generation;   /* its file does; without, and without nvlink, no tuner: the fastest runs */
+  double nvlink;           /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: none are counted */
+  uint32_t channels_ring;  /* channels of ring collectives inside a node        */
+  uint32_t channels_net;   /* across nodes, for each NIC that a node uses       */
+  uint32_t channels_nvls;  /* of the all-reduce in the NVSwitches               */
+  uint32_t channels_p2p;   /* of one peer on another node                       */
+  double ring_bus_intra;   /* bytes/s, bus bandwidth of a ring inside a node    */
+  double ring_bus_staged;  /* the same where host memory is between; 0: no less */
+  double ring_bus_per_nic; /* bytes/s that a ring gets through one NIC          */
+  double nvls_bus;         /* bytes/s, bus bandwidth of NVLS over 8 GPUs in long steps; of others nccl.c */
+  double nvls_step;        /* bytes, NCCL_NVLS_CHUNKSIZE: the longest step of NVLS; 0: NCCL's own */
+  double nvls_step_cost;   /* bytes that pass in the time that a step of NVLS takes to begin */
   double p2p_intra, p2p_inter; /* bytes/s of one send/recv                       */
   /* Launch-to-launch latency: base + steps * hop, per kind of hop. */
   LsTime base_all_reduce, base_all_gather, base_reduce_scatter, base_nvls, base_p2p_intra, base_p2p_inter;
   LsTime hop_intra, hop_inter;
-  LsTime handshake;     /* with Simple and LL128 */
-  LsTime handshake_hop; /* with Simple, for each hop inside a node */
+  LsTime hop_inter_flags; /* across nodes with LL and LL128; 0: hop_inter, in proportion to NCCL's tables */
+  LsTime net_latency;     /* that a plug-in for the network reports to NCCL's tuner */
+  LsTime handshake;       /* with Simple and LL128 */
+  LsTime handshake_hop;   /* with Simple, for each hop inside a node */
   /* Ramp: what filling the pipeline of Simple or LL128 costs; a message of W wire bytes
    * takes W * ramp / (W + ramp) bytes more of the bus's time (fitted). */
   double ramp_bytes;
@@ -133,6 +149,7 @@ typedef struct LsNccl {
   double stall_per_byte;
   double hbm_per_wire_all_reduce, hbm_per_wire_all_gather, hbm_per_wire_reduce_scatter, hbm_per_wire_p2p;
   LsDispatchFigures dispatch, hybrid_dispatch;
+  GArray *regions;   /* LsNcclRegion, the first that holds a call settles it; owned; NULL: none */
   uint32_t max_ctas; /* of a communicator that may have no more; 0: it may (ls_nccl_with_ctas()) */
   /* By kind of collective, bits of LsTuneAlgorithm and of LsProtocol that are not chosen by themselves
    * (NCCL_ALGO, NCCL_PROTO): of a kind for which no other is left, all may be. */

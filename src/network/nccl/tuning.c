@@ -235,6 +235,12 @@ static double
 nvls_bus (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind, const LsTuneGraph *g)
 {
   double channels = g->channels;
+  if (comm->tables->nvls_share > 0 && kind == LS_COLL_ALL_REDUCE) {
+    double across
+        = comm->n_hosts == 1 ? INFINITY : g->inter / (a == LS_TUNE_NVLS_TREE && comm->n_hosts > 2 ? 2 : 1);
+    return channels * fmin (g->intra, across) / GB * comm->tables->nvls_share * steps_of (comm, kind)
+        / comm->n;
+  }
   double of_kind = kind == LS_COLL_ALL_REDUCE ? 2 : (per_host (comm) - 1) / per_host (comm);
   double rate = g->intra / GB * comm->tables->nvls_efficiency * (channels - 1) / channels * of_kind;
   if (comm->n_hosts > 1)
@@ -308,7 +314,8 @@ latency_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsColl
 {
   const LsNcclLatency *table = comm->tables->latency;
   double intra = us ((comm->has_nvlink ? table[a].nvlink : table[a].pcie)[protocol]);
-  double inter = us (table[per_host (comm) <= 1 ? LS_TUNE_TREE : a].net[protocol]);
+  double inter = us (table[per_host (comm) <= 1 ? LS_TUNE_TREE : a].net[protocol]
+                     + (protocol == SIMPLE ? 2 : 1) * comm->net_latency); /* Simple also flushes */
   double others = per_host (comm) - 1, depth = g_bit_storage (comm->n_hosts) - 1;
   double base = us (table[a].base[protocol]);
   switch (a) {

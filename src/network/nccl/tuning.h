@@ -19,11 +19,12 @@ typedef struct {
 typedef struct {
   const LsNcclTables *tables; /* of the generation of its GPUs, borrowed */
   uint32_t n, n_hosts;
-  bool has_nvlink;  /* else GPUs of a node meet over PCIe; then no LL128       */
-  bool has_nvls;    /* NVSwitches that compute, and the node's GPUs all in use */
-  bool has_collnet; /* switches of the fabric that compute, and a plugin       */
-  bool is_amd;      /* CPUs of the node                                        */
-  LsTuneGraph ring; /* also that of trees                                      */
+  LsTime net_latency; /* of the network, as its plug-in says; 0: InfiniBand's says none */
+  bool has_nvlink;    /* else GPUs of a node meet over PCIe; then no LL128       */
+  bool has_nvls;      /* NVSwitches that compute, and the node's GPUs all in use */
+  bool has_collnet;   /* switches of the fabric that compute, and a plugin       */
+  bool is_amd;        /* CPUs of the node                                        */
+  LsTuneGraph ring;   /* also that of trees                                      */
   LsTuneGraph nvls, collnet;
 } LsTuneComm;
 

@@ -32,6 +32,7 @@ static const NcclKey nccl_keys[] = {
   KEY (ring_bus_intra, NCCL_RATE),
   KEY (ring_bus_per_nic, NCCL_RATE),
   KEY (nvls_bus, NCCL_RATE),
+  KEY (nvls_step_cost, NCCL_BYTES),
   KEY (p2p_intra, NCCL_RATE),
   KEY (p2p_inter, NCCL_RATE),
   KEY (base_all_reduce, NCCL_TIME),
@@ -130,7 +131,8 @@ nccl_read (const char *name, LsNccl *ret_nccl)
     return false;
   for (size_t i = 0; i < G_N_ELEMENTS (nccl_keys); i++) {
     g_autofree char *value = nccl_value (text, nccl_keys[i].key);
-    bool ok = value && nccl_set (ret_nccl, &nccl_keys[i], value);
+    bool is_left_out = !value && strcmp (nccl_keys[i].key, "nvls_step_cost") == 0; /* none on Hopper */
+    bool ok = is_left_out || (value && nccl_set (ret_nccl, &nccl_keys[i], value));
     if (!ls_check_impl (ok, __FILE__, __LINE__, "%s: nccl-%s: %s", path, name, nccl_keys[i].key))
       return false;
   }

@@ -42,14 +42,14 @@ static const Family families[] = {
   FAMILY ("dgx-h200", "all-gather", "h200", ALL_GATHER, 0.095, 23, 0.070, 19),
   FAMILY ("dgx-h200", "reduce-scatter", "h200", REDUCE_SCATTER, 0.075, 20, 0.070, 23),
   FAMILY ("dgx-h200", "all-to-all", "h200", ALL_TO_ALL, 0.080, 17, 0.070, 19),
-  FAMILY ("dgx-b200", "all-reduce", "b200", ALL_REDUCE, 0.050, 22, 0.075, 18),
+  FAMILY ("dgx-b200", "all-reduce", "b200", ALL_REDUCE, 0.050, 22, 0.056, 18),
   FAMILY ("dgx-b200", "all-gather", "b200", ALL_GATHER, 0.075, 12, 0.075, 17),
-  FAMILY ("dgx-b200", "reduce-scatter", "b200", REDUCE_SCATTER, 0.055, 21, 0.080, 17),
-  FAMILY ("dgx-b200", "all-to-all", "b200", ALL_TO_ALL, 0.090, 15, 0.096, 19),
+  FAMILY ("dgx-b200", "reduce-scatter", "b200", REDUCE_SCATTER, 0.055, 21, 0.072, 17),
+  FAMILY ("dgx-b200", "all-to-all", "b200", ALL_TO_ALL, 0.090, 15, 0.101, 19),
   FAMILY ("gb200-nvl72", "all-reduce", "gb200", ALL_REDUCE, 0.030, 16, 0.090, 12),
   FAMILY ("gb200-nvl72", "all-gather", "gb200", ALL_GATHER, 0.045, 11, 0.097, 14),
   FAMILY ("gb200-nvl72", "reduce-scatter", "gb200", REDUCE_SCATTER, 0.030, 12, 0.065, 12),
-  FAMILY ("gb200-nvl72", "all-to-all", "gb200", ALL_TO_ALL, 0.060, 10, 0.098, 14),
+  FAMILY ("gb200-nvl72", "all-to-all", "gb200", ALL_TO_ALL, 0.060, 10, 0.100, 14),
   { "v100-nvswitch", "all-reduce", "v100", "B", LS_COLL_ALL_REDUCE, 8, { 0, 0.070 }, { 0, 11 } },
 };
 

@@ -410,6 +410,74 @@ a_call_on_two_kinds_goes_at_the_pace_of_the_slower (void)
   ls_nccl_clear (&own);
 }
 
+/* Links carry (1 + 1/n) of the array at one rate; steps are shorter, and cost more, where a call has less than
+ * 64 times 16 channels by 8 heads of them: 1 GiB with steps of 128 KiB, 4 GiB with those of 512 KiB. */
+static void
+nvls_goes_by_links_and_steps (void)
+{
+  g_autoptr (LsCluster) c = hopper_nodes (1);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  static const struct {
+    uint32_t n;
+    uint64_t mib;
+    double chunk, step; /* of the file, and that runs, KiB */
+  } rows[] = { { 8, 512, 0, 64 }, { 8, 1024, 0, 128 }, { 8, 2048, 512, 64 },  { 8, 4096, 512, 512 },
+               { 8, 32, 0, 32 },  { 5, 1024, 0, 128 }, { 4, 4096, 512, 512 }, { 8, 4, 0, 16 } };
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    LsNccl nccl = hopper;
+    nccl.ramp_bytes = 0;
+    nccl.nvls_step = rows[i].chunk * 1024;
+    nccl.nvls_step_cost = 16 * 1024;
+    const LsCollPlan *p = plan_with (&nccl, c, LS_COLL_ALL_REDUCE, rows[i].n, rows[i].mib * MIB, "nvls",
+                                     LS_PROTOCOL_AUTO, arena);
+    double link = 476e9 * 9 / 14 / (1 + 16 / rows[i].step), n = rows[i].n;
+    LS_CHECK_NEAR (us_of (c, p) - 25, (1 + 1 / n) * (double) (rows[i].mib * MIB) / link * 1e6, 1e-6);
+  }
+}
+
+/* A plug-in's tuner settles what is in its regions, on three hosts and more; its hops are its own. */
+static void
+a_plugin_settles_what_is_in_its_regions (void)
+{
+  double corners[] = { 0, 16, 8 * MIB, 16, 8 * MIB, 64, 0, 64 };
+  LsNcclRegion region = { .per_host = 8,
+                          .kind = LS_COLL_ALL_REDUCE,
+                          .algorithm = LS_TUNE_RING,
+                          .protocol = LS_PROTOCOL_LL128,
+                          .corners = g_array_new (FALSE, FALSE, sizeof (double)) };
+  g_array_append_vals (region.corners, corners, G_N_ELEMENTS (corners));
+  LsNccl nccl = hopper;
+  nccl.regions = g_array_new (FALSE, FALSE, sizeof (LsNcclRegion));
+  g_array_append_val (nccl.regions, region);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  static const struct {
+    uint32_t hosts;
+    uint64_t mib;
+    LsCollKind kind;
+    bool is_in;
+  } rows[] = { { 4, 8, LS_COLL_ALL_REDUCE, true },   { 4, 16, LS_COLL_ALL_REDUCE, false },
+               { 2, 8, LS_COLL_ALL_REDUCE, false },  { 8, 1, LS_COLL_ALL_REDUCE, true },
+               { 16, 1, LS_COLL_ALL_REDUCE, false }, { 4, 8, LS_COLL_REDUCE_SCATTER, false } };
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsCluster) c = hopper_nodes (rows[i].hosts);
+    const LsCollPlan *of_nccl
+        = hopper_plan (c, rows[i].kind, 8 * rows[i].hosts, rows[i].mib * MIB, NULL, LS_PROTOCOL_AUTO, arena),
+        *p = plan_with (&nccl, c, rows[i].kind, 8 * rows[i].hosts, rows[i].mib * MIB, NULL, LS_PROTOCOL_AUTO,
+                        arena);
+    check_choice (p, rows[i].is_in ? "ring" : of_nccl->algorithm,
+                  rows[i].is_in ? "LL128" : of_nccl->protocol);
+  }
+  g_autoptr (LsCluster) four = hopper_nodes (4);
+  double before
+      = us_of (four, plan_with (&nccl, four, LS_COLL_ALL_REDUCE, 32, MIB, "tree", LS_PROTOCOL_LL, arena));
+  nccl.hop_inter_flags = 18 * LS_US;
+  double after
+      = us_of (four, plan_with (&nccl, four, LS_COLL_ALL_REDUCE, 32, MIB, "tree", LS_PROTOCOL_LL, arena));
+  LS_CHECK_NEAR (after - before, 4 * (18 - 5), 1e-6);
+  g_array_unref (region.corners);
+  g_array_unref (nccl.regions);
+}
+
 LS_TEST_SUITE (
     LS_TEST (rings_inside_a_node_pay_each_step), LS_TEST (rings_across_nodes_pay_each_node),
     LS_TEST (all_reduce_grows_with_the_depth_of_the_tree), LS_TEST (simple_pays_handshake_drain_and_ramp),
@@ -420,4 +488,5 @@ LS_TEST_SUITE (
     LS_TEST (clear_accepts_null_and_twice), LS_TEST (the_same_links_change_nothing),
     LS_TEST (a_faster_nic_is_for_what_crosses_nodes), LS_TEST (faster_nvlinks_are_for_what_stays_inside),
     LS_TEST (latencies_follow_the_way), LS_TEST (a_call_on_two_kinds_goes_at_the_pace_of_the_slower),
-    LS_TEST (links_that_are_not_there_change_nothing))
+    LS_TEST (links_that_are_not_there_change_nothing), LS_TEST (nvls_goes_by_links_and_steps),
+    LS_TEST (a_plugin_settles_what_is_in_its_regions))

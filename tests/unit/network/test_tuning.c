@@ -272,9 +272,29 @@ collnet_direct_is_shared_by_heads (void)
   LS_CHECK_NEAR (since.bytes_per_s, 0.85 * before.bytes_per_s, 1e-12);
 }
 
-LS_TEST_SUITE (LS_TEST (graphs_are_those_of_the_search), LS_TEST (one_node_costs_what_nccl_computes),
-               LS_TEST (nodes_cost_what_nccl_computes), LS_TEST (a_tree_is_slower_at_middle_sizes),
-               LS_TEST (choices_are_those_of_the_log), LS_TEST (bandwidths_are_close_to_measured_ones),
-               LS_TEST (what_nccl_cannot_run_has_no_cost), LS_TEST (nvls_gathers_among_32_at_most),
+/* NCCL 2.27.7: five sixths of the graph's rate, so that B200 goes from ring to NVLS at 6 GPUs, H100 at 5, as
+ * users of that release saw (stas00/ml-engineering@744d01e network/README.md). 2.30.7: at 7 and 5. */
+static void
+releases_differ_in_when_nvls_begins (void)
+{
+  static const struct {
+    bool is_hopper, is_old;
+    uint32_t first;
+  } rows[] = { { true, true, 5 }, { true, false, 5 }, { false, true, 6 }, { false, false, 7 } };
+  for (size_t i = 0; i < G_N_ELEMENTS (rows); i++)
+    for (uint32_t n = 2; n <= 8; n++) {
+      LsNcclTables tables = rows[i].is_hopper ? hopper : blackwell;
+      tables.nvls_share = rows[i].is_old ? 5.0 / 6 : 0;
+      LsTuneComm c = node_of (&tables, rows[i].is_hopper ? H100_NVLINK : B200_NVLINK, n);
+      LsTuneChoice choice = ls_tune_choose (&c, LS_COLL_ALL_REDUCE, 8 * GIB, (LsTuneSet) { 0 });
+      LS_CHECK_INT (choice.algorithm, ==, n >= rows[i].first ? LS_TUNE_NVLS : LS_TUNE_RING);
+    }
+}
+
+LS_TEST_SUITE (LS_TEST (releases_differ_in_when_nvls_begins), LS_TEST (graphs_are_those_of_the_search),
+               LS_TEST (one_node_costs_what_nccl_computes), LS_TEST (nodes_cost_what_nccl_computes),
+               LS_TEST (a_tree_is_slower_at_middle_sizes), LS_TEST (choices_are_those_of_the_log),
+               LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost),
+               LS_TEST (nvls_gathers_among_32_at_most),
                LS_TEST (channels_and_chunks_follow_size_and_protocol),
                LS_TEST (collnet_direct_is_shared_by_heads))
