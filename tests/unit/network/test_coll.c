@@ -72,7 +72,8 @@ an_algorithm_says_what_it_can_do (void)
   LS_CHECK (!can (c, "ring", LS_COLL_ALL_TO_ALL, gpus, 16));
   LS_CHECK (!can (c, "rings", LS_COLL_ALL_REDUCE, gpus, 16));
   LS_CHECK (can (c, "nvls", LS_COLL_ALL_REDUCE, gpus, 8));
-  LS_CHECK (!can (c, "nvls", LS_COLL_ALL_REDUCE, gpus, 7));
+  LS_CHECK (can (c, "nvls", LS_COLL_ALL_REDUCE, gpus, 7));
+  LS_CHECK (!can (c, "nvls", LS_COLL_ALL_REDUCE, gpus, 2));
   LS_CHECK (!can (c, "nvls", LS_COLL_ALL_REDUCE, gpus, 16));
   LS_CHECK (can (c, "nvls-tree", LS_COLL_ALL_REDUCE, gpus, 16));
   LS_CHECK (!can (c, "nvls-tree", LS_COLL_ALL_REDUCE, gpus, 8));
