@@ -937,8 +937,6 @@ map_piece (guint i, gpointer map)
   map_pieces[i](map);
 }
 
-#define FEW_LINKS 100000 /* which take less time than threads */
-
 LsTopoMap *
 ls_topo_map_new (const LsCluster *c)
 {
@@ -946,7 +944,8 @@ ls_topo_map_new (const LsCluster *c)
   map->cluster = c;
   for (guint i = 0; i < c->nodes->len; i++)
     map->n_of_kind[ls_cluster_vertex (c, i)->kind]++;
-  ls_parallel (G_N_ELEMENTS (map_pieces), c->links->len < FEW_LINKS ? 1 : 0, map_piece, map, NULL);
+  guint n_threads = c->links->len < 100000 ? 1 : 0; /* which take less time than threads */
+  ls_parallel (G_N_ELEMENTS (map_pieces), n_threads, map_piece, map, NULL);
   return map;
 }
 

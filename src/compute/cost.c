@@ -293,7 +293,7 @@ void
 ls_calibration_init_roofline (LsCalibration *c)
 {
   *c = ls_rooflines;
-  c->name = g_strdup ("roofline");
+  c->name = g_strdup (LS_ROOFLINE);
   c->source = g_strdup ("data sheet; nothing fitted");
 }
 

@@ -20,6 +20,8 @@
 #include "compute/around.h"
 #include "model/kernel.h"
 
+#define LS_ROOFLINE "roofline" /* name of the calibration of what no file is of */
+
 typedef enum {
   LS_COST_ROOFLINE,
   LS_COST_FITTED,

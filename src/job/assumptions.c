@@ -297,6 +297,10 @@ static const Row rows[] = {
   { "reduce_bucket", "reduce_bucket", NULL, "buckets of %s gradients", NULL, NULL, true, .is_usual = true },
   { "tp_overlap", "tp_overlap", NULL, "tp-overlap", NULL, NULL, true },
   { "cp_kind", "cp_kind", NULL, "context parallelism by %s", NULL, NULL, true },
+  { "cp_balance", "cp_balance", NULL, "cp-balance", NULL, NULL, true },
+  { "dp_overlap", "dp_overlap", NULL, "dp-overlap", NULL, NULL, true },
+  { "gather_overlap", "gather_overlap", NULL, "gather-overlap", NULL, NULL, true, .is_usual = true },
+  { "grad_norm", "grad_norm", NULL, NULL, NULL, NULL, true },
   { "schedule", "schedule", NULL, "schedule %s", NULL, NULL, true, .is_quiet = has_one_stage },
   { "layers_per_chunk", "layers_per_chunk", even_layers, NULL, "evenly by default" },
   { "layers_per_chunk", "layers_per_chunk", uneven_layers, "layers of chunks %s", NULL, layers_rule, true },
@@ -691,6 +695,21 @@ add_of_file (GArray **all, const LsJobSpec *spec, const LsClusterSpec *c, const 
   }
 }
 
+/* "h100", "h100 and a100": lists of kernels of all kinds of nodes; newly allocated. */
+static char *
+kernels_of_kinds (const LsClusterSpec *c, const char *first)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new (); /* borrowed */
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (c); k++) {
+    const LsGpu *gpu = &ls_cluster_spec_of_kind (c, k)->gpu;
+    const char *name = k == 0 ? first : gpu->calibration ? gpu->calibration : LS_ROOFLINE;
+    if (!g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL))
+      g_ptr_array_add (names, (gpointer) name);
+  }
+  g_ptr_array_add (names, NULL);
+  return g_strjoinv (" and ", (char **) names->pdata);
+}
+
 void
 ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware *hardware, const LsPlan *plan,
                           uint32_t n_ranks)
@@ -702,7 +721,7 @@ ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware 
              has_messages = n_ranks > 1 && (!plan || ls_plan_has_ops (plan, LS_TAKES_NETWORK, false));
   const FileRow of[] = {
     { has_kernels && kernels, "gpu_calibration", "gpu.calibration", "NAME", "times of kernels of %s",
-      g_strdup (kernels), "--gpu-calibration NAME|FILE", spec->gpu_calibration },
+      kernels ? kernels_of_kinds (c, kernels) : NULL, "--gpu-calibration NAME|FILE", spec->gpu_calibration },
     { has_messages && messages, "nccl", "gpu.nccl", "NAME", "messages of %s", g_strdup (messages),
       "--nccl NAME|FILE", spec->nccl },
     { n_ranks > 1 && has_kernels && c->gpu.clock_spread > 0, "clock_spread", "gpu.clock_spread", "S",
@@ -723,7 +742,7 @@ add_of_cluster (GArray *all, const LsJobSpec *spec, const LsJobResult *r, const 
   const FileRow of[] = {
     { c->gpu.reserved_bytes > 0, "context", "gpu.reserved", "SIZE", NULL,
       ls_format_bytes (c->gpu.reserved_bytes) },
-    { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE", NULL,
+    { r->strategy.memory.offload, "host_memory", "node.cpu.memory.bandwidth", "RATE", "host memory of %s",
       ls_format_rate (c->server.cpu_memory.bandwidth_bytes_per_s) },
   };
   add_of_file (&all, spec, c, of, G_N_ELEMENTS (of));

@@ -393,6 +393,10 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
   if (run->report.best->len == 0)
     return;
   const LsSweepRow *best = &g_array_index (run->report.best, LsSweepRow, 0);
+  if (run->hardware->spec.others)
+    ls_note (notes,
+             "nodes are of several kinds: layers and micro-batches are dealt evenly here; lockstep place "
+             "and --layers-per-chunk, --micro-batches-per-replica deal them by what the nodes can");
   ls_note_missing (run->spec->job.software, &run->model, &best->strategy, best->memory_bytes, notes);
   ls_sweep_note_now (run, notes);
   if (isnan (best->low_s))

@@ -109,10 +109,11 @@ assume (LsTrainReport *r, const LsTrainSpec *spec, bool has_storage, const LsRel
     { has_storage, "storage_bandwidth", "storage at %s", rate, "150 MB/s for each accelerator" },
     { true, "reliability", "failures %s", r->reliability, fails ? NULL : "nothing is known of these chips" },
     { true, "jitter", "jitter %s", r->step_spread ? r->step_spread->jitter : LS_JITTER_OFF,
-      r->step_spread             ? NULL
-          : spec->job.slow.ranks ? "--slow says how fast each rank is"
-          : spec->job.trace      ? "a trace does not say which ranks make up a replica"
-                                 : "how ranks differ is not known" },
+      r->step_spread                     ? NULL
+          : spec->job.slow.ranks         ? "--slow says how fast each rank is"
+          : r->job->cluster->spec.others ? "nodes are of several kinds"
+          : spec->job.trace              ? "a trace does not say which ranks make up a replica"
+                                         : "how ranks differ is not known" },
     { r->step_spread, "jitter_seed", "jitter seed %s" },
     { replaces, "spares", "spare nodes %s", spares },
     { replaces && !is_endless, "elastic", "--elastic %s" },

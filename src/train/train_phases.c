@@ -131,14 +131,15 @@ simulate_part (guint i, gpointer parts)
 
 /* --- how steps vary ------------------------------------------------------------------------ */
 
-/* Where nothing is said of jitter: of chips that are no GPUs nothing is known; stragglers have speeds; and a
- * trace does not say which ranks make up a replica. */
+/* Where nothing is said of jitter: of chips that are no GPUs nothing is known; stragglers have speeds, kinds
+ * of nodes their own; and a trace does not say which ranks make up a replica. */
 static bool
 is_off (const LsTrainSpec *spec, const LsJobResult *job)
 {
   if (spec->jitter)
     return strcmp (spec->jitter, LS_JITTER_OFF) == 0;
-  return spec->job.slow.ranks || spec->job.trace || ls_cluster_traits (&job->cluster->spec)->runs_xla;
+  return spec->job.slow.ranks || spec->job.trace || job->cluster->spec.others
+      || ls_cluster_traits (&job->cluster->spec)->runs_xla;
 }
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* data/jobs/read_lab.h — labs, strategies/labs/NAME.json: what a student predicts, runs, explains and mends, and how the
- * answers are graded. No file holds an answer: it holds what to simulate, and formulas over that.
+/* data/jobs/read_lab.h — labs, strategies/labs/NAME.json: what a student predicts, runs, explains and mends,
+ * and how the answers are graded. No file holds an answer: it holds what to simulate, and formulas over that.
  *
  *     formula    comparison { and comparison }          1 where it holds, else 0
  *     comparison sum [ < | <= | > | >= | == sum ]

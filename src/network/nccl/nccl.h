@@ -64,10 +64,9 @@ typedef struct {
   double tree_ll128[LS_NCCL_N_SCALES], tree_simple[LS_NCCL_N_SCALES];
   double nvls_tree[LS_NCCL_N_SCALES];
   double nvls_efficiency; /* of the rate of a channel; 0: no NVLS            */
-  double
-      nvls_share; /* of an all-reduce over the rate of its graph, by releases up to 2.27; 0: by nvls_efficiency */
-  double collnet_direct;               /* the same with collnet                           */
-  double ring_plateau;                 /* factor of the latency of a ring across hosts with much data */
+  double nvls_share;      /* of an all-reduce over its graph's rate, up to 2.27; 0: by nvls_efficiency */
+  double collnet_direct;  /* the same with collnet                           */
+  double ring_plateau;    /* factor of the latency of a ring across hosts with much data */
   double ll_across[LS_NCCL_N_CPUS][2]; /* limit of all channels with LL across two hosts, and more */
   LsNcclLatency latency[LS_N_TUNE_ALGORITHMS];
   double tree_by_size[LS_NCCL_N_PROTOCOLS][LS_NCCL_MAX_SIZES]; /* factor of a tree's rate */

@@ -23,6 +23,16 @@ states_formula (const LsMemoryFormula *f)
   return f->parameters + f->gradients + f->optimizer;
 }
 
+/* Whether accelerators of several sizes hold it. */
+static bool
+has_kinds (const LsMemoryTable *t)
+{
+  for (guint i = 0; i < t->rows->len; i++)
+    if (g_array_index (t->rows, LsMemoryRow, i).m->capacity_bytes != t->capacity_bytes)
+      return true;
+  return false;
+}
+
 static bool
 is_caching (const LsMemoryTable *t)
 {

@@ -893,8 +893,10 @@ class LabOptions(JobOptions, total=False):
     model: File  # what is trained (lockstep list models), or a Hugging Face config.json
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
+    nodes: Number  # nodes of the cluster [the file's, or as many as the GPUs need]
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
     trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
+    gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
@@ -905,7 +907,9 @@ class LabOptions(JobOptions, total=False):
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
+    nccl_env: Text  # variables of NCCL's environment, `NCCL_ALGO=Ring NCCL_NET=Socket`: what changes cluster or choices is simulated, the rest is reported [none]
     steps: Number  # steps simulated; fewer if all that follow are known to be the same [3]
+    network: Literal["flow", "alphabeta", "step", "all"] | Sequence[Literal["flow", "alphabeta", "step", "all"]] | None  # shared links, no contention, every message of a collective, or all: flow, and how far the others disagree [flow]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def lab(*arguments: Text, progress: Progress | None = None, **options: Unpack[LabOptions]) -> Result:
