@@ -172,7 +172,7 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
         "--elastic has no effect here: a spare node is always free");
   note (r, spec->elastic && r->job->strategy.dp == 1, "--elastic has no effect here: there is one replica");
   note (r, spec->spares && (is_safe || !replaces_nodes (reliability)),
-        "--spares has no effect here: no node is replaced");
+        "--spares saves no time here, as no node is replaced; spare nodes are paid for");
   note (r, is_storage && g_hash_table_contains (spec->said, "storage_every"),
         "--storage-every has no effect here: each checkpoint goes to storage");
   note (r, spec->checkpoint_async && !is_storage,

@@ -510,6 +510,8 @@ ls_field_text (const LsField *f, const void *target, const void *blank)
     return list_text (f, target);
   if (f->kind == LS_FIELD_CUSTOM)
     return custom_text (f, target);
+  if (f->kind == LS_FIELD_STRING) /* with its blanks: "NCCL_ALGO=Ring NCCL_NET=Socket" */
+    return g_strdup (*(char *const *) ((const char *) target + f->offset));
   g_autoptr (GString) json = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, json, 0);
