@@ -174,13 +174,13 @@ ls_hardware_architecture (const LsHardware *h)
 {
   if (ls_cluster_traits (&h->spec)->runs_xla)
     return LS_ARCHITECTURE_TPU;
-  return h->own_generation ? h->own_generation : g_intern_string (h->nccl.tables.name);
+  return h->own_generation ? h->own_generation : g_intern_string (h->nccl.tables.generation);
 }
 
 bool
 ls_hardware_has_other_nccl (const LsHardware *h)
 {
-  return h->own_generation && g_strcmp0 (h->own_generation, h->nccl.tables.name) != 0;
+  return h->own_generation && g_strcmp0 (h->own_generation, h->nccl.tables.generation) != 0;
 }
 
 /* Communication: a file of its own, with these changes (NULL: none). ICI needs none. */
@@ -238,7 +238,7 @@ find_own_generation (const LsGpu *gpu)
   LsNccl own = { 0 };
   if (!ls_data_file_load (&ls_nccl_file, name, &own, unread))
     return NULL;
-  const char *generation = g_intern_string (own.tables.name);
+  const char *generation = g_intern_string (own.tables.generation);
   ls_nccl_clear (&own);
   return generation;
 }

@@ -543,7 +543,7 @@ ls_note_nccl (const char *nccl, const LsHardware *h, const LsStrategy *s, GPtrAr
              h->nccl.max_ctas);
   if (nccl && ls_hardware_has_other_nccl (h))
     ls_note (notes, "--nccl %s is of %s; %s is of %s, on which it was not measured", nccl,
-             h->nccl.tables.name, h->spec.gpu.name, h->own_generation);
+             h->nccl.tables.generation, h->spec.gpu.name, h->own_generation);
 }
 
 void

@@ -202,6 +202,7 @@ static const LsField rate_element[] = { { "", LS_FIELD_RATE, 0, .above = true },
 
 const LsField ls_nccl_tables_fields[] = {
   LS_FIELDS_HEADER (LsNcclTables),
+  { "generation", LS_FIELD_STRING, offsetof (LsNcclTables, generation) },
   { "compute_capability", LS_FIELD_UINT, offsetof (LsNcclTables, compute_capability), .min = 1, .max = 99 },
   { "gcn", LS_FIELD_STRING, offsetof (LsNcclTables, gcn) },
   { "gpu", LS_FIELD_STRING, offsetof (LsNcclTables, gpu), .required = true },
@@ -276,6 +277,7 @@ finish_tables (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList
   if ((t->nvls_efficiency > 0) != (t->nvls_tree[1] > 0))
     ok = complain (doc, t->nvls_efficiency > 0 ? "nvls_efficiency" : "nvls_tree", diags,
                    "\"nvls_efficiency\" and \"nvls_tree\" go together");
+  t->generation = t->generation ? t->generation : g_strdup (t->name);
   g_clear_pointer (&file->rates_intra, g_array_unref);
   g_clear_pointer (&file->rates_inter, g_array_unref);
   for (uint32_t p = 0; p < LS_NCCL_N_PROTOCOLS; p++)

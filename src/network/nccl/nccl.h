@@ -51,6 +51,7 @@ enum { LS_NCCL_CPU_OTHER, LS_NCCL_CPU_AMD, LS_NCCL_N_CPUS };
 /* All rates in bytes/s. A rate of 0 is one that this generation never asks for. */
 typedef struct {
   char *name, *source;
+  char *generation; /* of GPUs, which tables of several releases share: "hopper" of "hopper-2.27" */
   uint32_t compute_capability; /* major number: 9 for 9.x; 0: none, not NVIDIA's  */
   char *gcn;                   /* words: what RCCL calls GPUs of AMD's, "940 942"; NULL: none */
   double nvlink;               /* of one NVLink, as NCCL counts it                */
