@@ -109,7 +109,7 @@ ls_conformal_least (double level)
 static void
 weighted_sort (GArray *values)
 {
-  qsort (values->data, values->len, sizeof (Weighted), ls_compare_doubles); /* by the first member */
+  g_array_sort (values, ls_compare_doubles); /* by the first member */
 }
 
 /* The least that a share of the weight is not above; of no values 0. */
@@ -287,7 +287,7 @@ ls_residuals_set_unlike (LsResiduals *r, GArray *needed)
 {
   r->n_unlike = needed->len;
   r->unlike = 1;
-  qsort (needed->data, needed->len, sizeof (double), ls_compare_doubles);
+  g_array_sort (needed, ls_compare_doubles);
   guint n
       = (guint) ceil (needed->len * fmin (1, conformal_share (needed->len, LS_INTERVAL_LEVEL)) - ROUNDING);
   if (n > 0)

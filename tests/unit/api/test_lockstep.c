@@ -51,7 +51,7 @@ every_option_of_every_command_can_be_set (void)
     LS_CHECK (((*c)->job == LS_JOB_NONE) == !g_hash_table_contains (seen, "micro_batch"));
     n_commands++;
   }
-  LS_CHECK_INT (n_commands, ==, 20);
+  LS_CHECK_INT (n_commands, ==, 21);
 }
 
 static void

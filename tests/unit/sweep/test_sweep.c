@@ -397,7 +397,7 @@ static void
 bad_ranges_are_refused (void)
 {
   const char *const bad[][2] = { { "tp", "1,x" },     { "tp", "" },         { "schedule", "1f1b,nope" },
-                                 { "zero", "1,2@8" }, { "prune", "maybe" }, { "top", "0" },
+                                 { "zero", "1,4@8" }, { "prune", "maybe" }, { "top", "0" },
                                  { "pue", "0.5" } };
   LsSweepSpec spec;
   ls_sweep_spec_init (&spec);
