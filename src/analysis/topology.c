@@ -22,11 +22,12 @@ typedef struct {
   uint32_t *way;           /* [n] arcs from the source to where the search stands */
 } Net;
 
-/* All sources become one, all sinks too: what leaves one end is what any source sends. */
+/* All sources of n vertices become vertex n, all sinks vertex n + 1: what leaves one end is what any source
+ * sends. */
 static uint32_t
-place (const Net *net, const int8_t *side, uint32_t v)
+place (uint32_t n, const int8_t *side, uint32_t v)
 {
-  return side[v] < 0 ? net->source : side[v] > 0 ? net->sink : v;
+  return side[v] < 0 ? n : side[v] > 0 ? n + 1 : v;
 }
 
 /* Of edges without their capacities: net_fill(). */
@@ -42,7 +43,7 @@ net_init (Net *net, uint32_t n_vertices, const GArray *edges, const int8_t *side
   net->way = net->queue + net->n;
   for (guint i = 0; i < edges->len; i++) {
     const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
-    uint32_t from = place (net, side, e->from), to = place (net, side, e->to);
+    uint32_t from = place (net->source, side, e->from), to = place (net->source, side, e->to);
     net->first[from + 1] += from != to;
     net->first[to + 1] += from != to;
   }
@@ -56,7 +57,7 @@ net_fill (Net *net, const GArray *edges, const int8_t *side)
   memcpy (net->current, net->first, net->n * sizeof *net->first);
   for (guint i = 0; i < edges->len; i++) {
     const LsFlowEdge *e = &g_array_index (edges, LsFlowEdge, i);
-    uint32_t from = place (net, side, e->from), to = place (net, side, e->to);
+    uint32_t from = place (net->source, side, e->from), to = place (net->source, side, e->to);
     if (from == to)
       continue;
     uint32_t way = net->current[from]++, back = net->current[to]++;
@@ -414,26 +415,14 @@ cut (Net *net, const GArray *links, GArray *edges, const int8_t *side, Rate rate
   return rate == DATA_SHEET && !is_known ? NAN : flow;
 }
 
-/* Where a vertex stands in a cut: the GPUs of a half are one, whatever joins them. */
-enum { SECOND_HALF = -4, FIRST_HALF, SEVERAL, NOBODY };
+#define NOBODY  UINT32_MAX
+#define SEVERAL (UINT32_MAX - 1)
 
-static int64_t
-place_in_cut (const int8_t *side, uint32_t v)
-{
-  return side[v] < 0 ? FIRST_HALF : side[v] > 0 ? SECOND_HALF : (int64_t) v;
-}
-
+/* Notes a neighbour of a vertex: its only one, or one of several. */
 static void
-meet (int64_t *only, int64_t v, int64_t other)
+meet (uint32_t *only, uint32_t v, uint32_t other)
 {
-  if (v >= 0)
-    only[v] = only[v] == NOBODY || only[v] == other ? other : SEVERAL;
-}
-
-static bool
-leads_on (const int64_t *only, int64_t v)
-{
-  return v < 0 || only[v] == SEVERAL;
+  only[v] = only[v] == NOBODY || only[v] == other ? other : SEVERAL;
 }
 
 /* CutLink of the first n vertices, or of their NVLinks: without those among a half's GPUs and those to a
@@ -442,22 +431,25 @@ static GArray *
 links_between (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side)
 {
   GArray *links = g_array_new (FALSE, FALSE, sizeof (CutLink));
-  g_autofree int64_t *only = g_new (int64_t, n);
-  for (uint32_t v = 0; v < n; v++)
-    only[v] = NOBODY;
-  for (int is_second = 0; is_second < 2; is_second++)
+  g_autofree uint32_t *only = g_new (uint32_t, n + 2);
+  memset (only, 0xff, (n + 2) * sizeof *only);
+  for (int is_second = 0; is_second < 2; is_second++) {
     for (uint32_t i = 0; i < c->links->len; i++) {
       const LsLink *link = link_at (c, i);
       if (link->from >= n || link->to >= n || (nvlink_only && !ls_topo_is_nvlink (c, link)))
         continue;
-      int64_t from = place_in_cut (side, link->from), to = place_in_cut (side, link->to);
-      if (!is_second && from != to) {
+      uint32_t from = place (n, side, link->from), to = place (n, side, link->to);
+      if (from == to)
+        continue;
+      if (!is_second) {
         meet (only, from, to);
         meet (only, to, from);
-      } else if (is_second && from != to && leads_on (only, from) && leads_on (only, to)) {
+      } else if (only[from] == SEVERAL && only[to] == SEVERAL) {
         ls_list_add (links, &(CutLink) { link->from, link->to, rate_of (c, link) });
       }
     }
+    only[n] = only[n + 1] = SEVERAL; /* the ends, whatever they meet */
+  }
   return links;
 }
 

@@ -35,11 +35,8 @@ simulate (const LsRequest *r, LsAnswer *a, GError **error)
   ls_collective_spec_init (&spec);
   spec.progress = ls_request_progress (r);
   gboolean ok = ls_request_set_own (r, set_knob, &spec, error);
-  g_autofree const char **files = ls_request_paths (r, "compare", "file");
-  if (ok && spec.compare) {
-    g_free (spec.compare);
-    spec.compare = g_strjoinv ("\n", (char **) files);
-  }
+  g_autofree const char **more = ls_request_texts (r, "file");
+  spec.more = g_strdupv ((char **) more);
   LsCollectiveRun *run = ok ? ls_collective_run_new (&spec, error) : NULL;
   if (run) {
     ls_override_note_collective (&spec, &run->table, run->notes);

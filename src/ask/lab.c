@@ -33,14 +33,10 @@ result_of (Lab *l, const char *line, bool is_own, GError **error)
   return result;
 }
 
-/* "rows.0.time_us" */
 static gboolean
-number_at (const cJSON *node, const char *path, double *ret_value, GError **error)
+number_at (const cJSON *result, const char *path, double *ret_value, GError **error)
 {
-  g_auto (GStrv) keys = g_strsplit (path, ".", -1);
-  for (char **key = keys; *key && node; key++)
-    node = cJSON_IsArray (node) ? cJSON_GetArrayItem (node, atoi (*key))
-                                : cJSON_GetObjectItemCaseSensitive (node, *key);
+  const cJSON *node = ls_json_at (result, path);
   if (!cJSON_IsNumber (node) && !cJSON_IsBool (node))
     return ls_fail (error, LS_ERROR_INPUT, "the result has no number \"%s\"", path);
   *ret_value = cJSON_IsBool (node) ? cJSON_IsTrue (node) : node->valuedouble;
@@ -51,13 +47,11 @@ static gboolean
 look_up (const char *name, double *ret_value, gpointer data, GError **error)
 {
   Lab *l = data;
-  bool is_own = g_str_has_prefix (name, "own.");
-  const char *measure = is_own ? NULL : ls_lab_measure (l->lab, name),
+  const char *own = ls_lab_own_key (name), *measure = own ? NULL : ls_lab_measure (l->lab, name),
              *end = measure ? strstr (measure, " => ") : NULL;
-  g_autofree char *line = is_own ? g_strdup (l->lab->task.run) : g_strndup (measure, (gsize) (end - measure));
-  const cJSON *result = result_of (l, line, is_own, error);
-  return result
-      && number_at (result, is_own ? name + strlen ("own.") : end + strlen (" => "), ret_value, error);
+  g_autofree char *line = own ? g_strdup (l->lab->task.run) : g_strndup (measure, (gsize) (end - measure));
+  const cJSON *result = result_of (l, line, own != NULL, error);
+  return result && number_at (result, own ? own : end + strlen (" => "), ret_value, error);
 }
 
 static gboolean

@@ -594,8 +594,7 @@ ls_change_text (const LsChange *change)
   GString *out = g_string_new (NULL);
   for (guint i = 0; i < change->settings->len; i += 2) {
     const char *key = change->settings->pdata[i], *value = change->settings->pdata[i + 1];
-    g_autofree char *quoted = strchr (value, ' ') ? ls_shell_quote (value) : g_strdup (value),
-                    *option = ls_field_option (knob_of (key), quoted);
+    g_autofree char *quoted = ls_shell_quote (value), *option = ls_field_option (knob_of (key), quoted);
     g_string_append_printf (out, "%s%s", i > 0 ? " " : "", option);
   }
   return g_string_free (out, FALSE);

@@ -213,13 +213,10 @@ is_switch (LsSpaceAxis axis)
   return axis == LS_SPACE_SP || axis == LS_SPACE_TP_OVERLAP;
 }
 
-/* A value of ZeRO holds its group, too: the stage is in the last two bits. */
-#define STAGE_BITS 2
-
 static uint32_t
 stage_of (uint32_t value)
 {
-  return value & ((1u << STAGE_BITS) - 1);
+  return value & ((1u << LS_SPACE_STAGE_BITS) - 1);
 }
 
 /* What a strategy holds on an axis that is not of texts, and sets it. */
@@ -228,7 +225,7 @@ value_of (const LsStrategy *s, LsSpaceAxis axis)
 {
   const char *at = (const char *) s + ls_space_axis_field (axis)->offset;
   if (axis == LS_SPACE_ZERO)
-    return s->zero_stage | s->data.zero_group << STAGE_BITS;
+    return s->zero_stage | s->data.zero_group << LS_SPACE_STAGE_BITS;
   return is_switch (axis) ? *(const bool *) at : *(const uint32_t *) at;
 }
 
@@ -238,7 +235,7 @@ ls_space_set_value (LsStrategy *s, LsSpaceAxis axis, uint32_t value)
   char *at = (char *) s + ls_space_axis_field (axis)->offset;
   if (axis == LS_SPACE_ZERO) {
     s->zero_stage = stage_of (value);
-    s->data.zero_group = value >> STAGE_BITS;
+    s->data.zero_group = value >> LS_SPACE_STAGE_BITS;
   } else if (is_switch (axis)) {
     *(bool *) at = value != 0;
   } else {
@@ -496,8 +493,8 @@ ls_space_value_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
     return g_strdup (space->values[axis]->len > 0 ? g_ptr_array_index (space->texts[axis], at)
                                                   : "as the job");
   uint32_t value = g_array_index (space->values[axis], uint32_t, at);
-  if (axis == LS_SPACE_ZERO && value >> STAGE_BITS > 0)
-    return g_strdup_printf ("%u@%u", stage_of (value), value >> STAGE_BITS);
+  if (axis == LS_SPACE_ZERO && value >> LS_SPACE_STAGE_BITS > 0)
+    return g_strdup_printf ("%u@%u", stage_of (value), value >> LS_SPACE_STAGE_BITS);
   if (axis == LS_SPACE_DP_KIND)
     return g_strdup (ls_dp_kind_name ((int) value));
   return axis == LS_SPACE_RECOMPUTE ? g_strdup (ls_recompute_names[(int) value].name)

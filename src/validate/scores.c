@@ -470,16 +470,22 @@ sum_up_software (const GArray *all, const char *software)
 {
   g_autoptr (GArray) tried = g_array_new (FALSE, FALSE, sizeof (Tried)),
                      narrowest = g_array_new (FALSE, FALSE, sizeof (Sized));
+  g_autoptr (GHashTable) by_source = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   LsCoverageLine line = { .source = software };
   for (guint i = 0; i < all->len; i++) {
     const Tried *t = &g_array_index (all, Tried, i);
     if (!g_str_equal (t->row->software, software))
       continue;
     g_autofree char *source = ls_residual_source (t->row->family);
-    double least = narrowest_of_others (all, software, source);
+    double *least = g_hash_table_lookup (by_source, source);
+    if (!least) {
+      least = g_new (double, 1);
+      *least = narrowest_of_others (all, software, source);
+      g_hash_table_insert (by_source, g_steal_pointer (&source), least);
+    }
     g_array_append_val (tried, *t);
-    if (!isnan (least))
-      ls_list_add (narrowest, &(Sized) { least, 1 });
+    if (!isnan (*least))
+      ls_list_add (narrowest, &(Sized) { *least, 1 });
   }
   sum_up (tried, &line);
   line.narrowest = quantile (narrowest, 0.5);

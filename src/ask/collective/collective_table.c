@@ -90,6 +90,7 @@ void
 ls_collective_spec_clear (LsCollectiveSpec *spec)
 {
   ls_fields_clear (fields, spec);
+  g_clear_pointer (&spec->more, g_strfreev);
   ls_collective_spec_init (spec);
 }
 
@@ -657,15 +658,14 @@ ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const
   }
   if (n_wanted == 0)
     return ls_fail (error, LS_ERROR_USAGE, "%s: none of %u rows matches",
-                    strchr (spec->compare, '\n') ? "the files" : spec->compare, run->measured->len);
+                    spec->more ? "the files" : spec->compare, run->measured->len);
   score_all (run);
   for (guint i = 0; i < skipped->len; i++) {
     const Skipped *s = &g_array_index (skipped, Skipped, i);
     ls_note (run->notes, "%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason);
   }
   ls_collective_note_regret (run);
-  const char *next = strchr (spec->compare, '\n');
-  g_autofree char *file = next ? g_strdup ("files") : g_path_get_basename (spec->compare);
+  g_autofree char *file = spec->more ? g_strdup ("files") : g_path_get_basename (spec->compare);
   run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted, run->measured->len,
                                 run->rows->len);
   if (run->rows->len > 0) {

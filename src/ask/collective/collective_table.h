@@ -144,7 +144,8 @@ typedef struct {
       max_bytes;   /* 0: 1 KiB (of several numbers of GPUs 1 MiB) to 8 GiB; of a comparison: all */
   uint32_t factor; /* of a size over the one before; 0: 2, of several numbers of GPUs 8 */
   bool messages;   /* also each message, and who holds what: of one size, min_bytes */
-  char *compare;   /* paths of measured rows, a line each, or NULL */
+  char *compare;   /* path of measured rows, or NULL */
+  char **more;     /* paths of further ones; NULL: none */
   char *trust;     /* measured rows of this trust; "all"; NULL: "A" where the column exists */
   /* of the messages that --network step moves one by one, on the GPUs that are timed; func NULL: nobody
    * asks */

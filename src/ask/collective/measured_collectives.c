@@ -135,10 +135,10 @@ gboolean
 ls_collective_read_measured (const LsCollectiveSpec *spec, LsCollectiveRun *run, GError **error)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_auto (GStrv) paths = g_strsplit (spec->compare, "\n", -1);
   Reading x = { spec, run, NULL, diags };
   run->measured = ls_measured_collectives_new ();
-  for (char **path = paths; *path; path++)
+  add_file (&x, spec->compare);
+  for (char **path = spec->more; path && *path; path++)
     add_file (&x, *path);
   g_clear_pointer (&x.clusters, g_ptr_array_unref);
   for (guint i = 0; i < run->measured->len; i++) {

@@ -294,7 +294,7 @@ is_same_way (const LsTuneWay *a, const LsTuneWay *b)
   return a->algorithm == b->algorithm && a->protocol == b->protocol && a->channels == b->channels;
 }
 
-/* Behind rows of smaller calls: with the last of them, or as one of its own. */
+/* After rows of smaller calls: with the last of them, or as one of its own. */
 static void
 add_row (LsTune *tune, const Call *call, const LsTuneRow *row)
 {

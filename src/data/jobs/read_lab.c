@@ -53,6 +53,12 @@ const LsField ls_lab_fields[] = {
 };
 
 const char *
+ls_lab_own_key (const char *name)
+{
+  return g_str_has_prefix (name, "own.") ? name + strlen ("own.") : NULL;
+}
+
+const char *
 ls_lab_measure (const LsLab *lab, const char *name)
 {
   const size_t n = strlen (name);
@@ -216,7 +222,7 @@ is_known (const char *name, double *ret_value, gpointer data, GError **error)
 {
   const Names *names = data;
   *ret_value = 1;
-  return ls_lab_measure (names->lab, name) || (names->is_task && g_str_has_prefix (name, "own."))
+  return ls_lab_measure (names->lab, name) || (names->is_task && ls_lab_own_key (name))
       || ls_fail (error, LS_ERROR_INPUT, "no measure is named \"%s\"", name);
 }
 

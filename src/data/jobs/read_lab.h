@@ -53,6 +53,8 @@ typedef struct {
 extern const LsField ls_lab_fields[];
 extern const LsDataFile ls_lab_file; /* LsLab */
 
+/* KEY of the name "own.KEY"; NULL: it is another. */
+const char *ls_lab_own_key (const char *name);
 /* What stands after "NAME=" in the measures; NULL: there is none of that name. */
 const char *ls_lab_measure (const LsLab *lab, const char *name);
 /* The value of a name. FALSE with *error: it has none. */

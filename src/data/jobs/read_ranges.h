@@ -35,7 +35,10 @@ typedef enum {
   LS_NO_SPACE_AXIS = LS_MAX_SPACE_AXES
 } LsSpaceAxis;
 
-#define LS_SPACE_MOST_IN_GROUP (UINT32_MAX >> 2) /* of ZeRO: ranks of a group that an axis may hold */
+/* A value of ZeRO holds its group, too: the stage is in the last bits, so that a group has so many ranks at
+ * most. */
+#define LS_SPACE_STAGE_BITS    2
+#define LS_SPACE_MOST_IN_GROUP (UINT32_MAX >> LS_SPACE_STAGE_BITS)
 
 guint ls_space_n_axes (void);
 

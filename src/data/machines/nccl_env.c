@@ -144,7 +144,7 @@ take (const Rows *rows, const char *name, const char *value, const char *const t
   const Row *row = find_row (rows, name, value, number, &is_known);
   if (!row)
     return fail_unknown (rows, name, value, is_known, diags);
-  g_autofree char *read = row->integer && g_ascii_strtoll (value, NULL, 10) == 0 && !g_str_equal (value, "0")
+  g_autofree char *read = row->integer && !g_str_equal (value, number)
       ? g_strdup_printf (" (NCCL reads %s)", number)
       : g_strdup ("");
   const char *as = row->integer ? number : value;

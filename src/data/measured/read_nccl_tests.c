@@ -471,8 +471,8 @@ read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *d
   for (guint i = first; i < last; i++) {
     r.number = (int) i + 1;
     r.line = g_strchomp (lines[i]);
-    const char *behind = strstr (r.line, "<stdout>:"); /* mpirun --tag-output, --timestamp-output */
-    r.line = behind ? behind + strlen ("<stdout>:") : r.line;
+    const char *tag = strstr (r.line, "<stdout>:"); /* mpirun --tag-output, --timestamp-output */
+    r.line = tag ? tag + strlen ("<stdout>:") : r.line;
     const char *first_word = r.line + strspn (r.line, " \t");
     bool is_figures
         = g_ascii_isdigit (*first_word) || (*first_word == '-' && g_ascii_isdigit (first_word[1]));

@@ -197,7 +197,8 @@ ls_json_at (const cJSON *object, const char *path)
 {
   g_auto (GStrv) keys = g_strsplit (path, ".", -1);
   for (char **key = keys; *key && object; key++)
-    object = cJSON_GetObjectItemCaseSensitive (object, *key);
+    object = cJSON_IsArray (object) ? cJSON_GetArrayItem (object, atoi (*key))
+                                    : cJSON_GetObjectItemCaseSensitive (object, *key);
   return object;
 }
 

@@ -107,8 +107,8 @@ LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *
 /* The document without one key of an object. Takes doc; NULL and diagnostics as above. */
 LsJsonDoc *ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);
 
-/* What keys with dots between lead to, "node.nics.link", from the root or from an object, which may be NULL;
- * NULL: it is not there. */
+/* What keys with dots between lead to, "node.nics.link", of a list numbers, "rows.0.time_us", from the root
+ * or from an object, which may be NULL; NULL: it is not there. */
 const cJSON *ls_json_doc_at (const LsJsonDoc *doc, const char *path);
 const cJSON *ls_json_at (const cJSON *object, const char *path);
 
