@@ -82,6 +82,16 @@ cp -- files/job.json job.json
 look 0 run --trace job.json --cluster "$cluster"
 look 4 run --trace job.json --cluster "$cluster" --nodes 1 --slice 1x2
 
+printf '%s' '{ "schema": "lockstep.lab/1", "name": "slice", "source": "made up", "title": "A slice", "minutes": 5, "aims": ["a"], "read": ["b"],
+  "commands": ["lockstep list"], "explain": ["c"], "measures": { "step": "run --model llama3.1-8b --cluster '"$cluster"' --gpus 16 --global-batch 64 => step_time_s" },
+  "questions": [{ "name": "step", "ask": "d", "value": "step", "within": 0.1, "hint": "e", "mistakes": [{ "value": "2*step", "hint": "f" }] }],
+  "task": { "ask": "g", "run": "run --model llama3.1-8b --cluster '"$cluster"' --gpus 16 --global-batch 64", "choose": ["tp"], "right": "own.step_time_s > 0",
+    "hint": "h", "mistakes": [{ "value": "own.step_time_s < 0", "hint": "i" }] } }' > slice.json
+look 0 lab show ./slice.json
+look 5 lab check ./slice.json step=1e9
+look 0 lab check ./slice.json --tp 4 --json
+look 4 lab check ./slice.json --tp 3
+
 # --- sweeps ---
 narrow=(--tp 1,2 --pp 1 --cp 1 --micro-batch 1 --recompute none)
 look 0 sweep "${job[@]}" "${narrow[@]}" --gpus 16 --gpu-hour 1 --gpu-watts 200 --list files/l.csv
