@@ -71,6 +71,7 @@ ls_nccl_tables_clear (LsNcclTables *tables)
 {
   g_clear_pointer (&tables->name, g_free);
   g_clear_pointer (&tables->source, g_free);
+  g_clear_pointer (&tables->generation, g_free);
   g_clear_pointer (&tables->gpu, g_free);
   g_clear_pointer (&tables->gcn, g_free);
 }
