@@ -197,8 +197,9 @@ ls_json_at (const cJSON *object, const char *path)
 {
   g_auto (GStrv) keys = g_strsplit (path, ".", -1);
   for (char **key = keys; *key && object; key++)
-    object = cJSON_IsArray (object) ? cJSON_GetArrayItem (object, atoi (*key))
-                                    : cJSON_GetObjectItemCaseSensitive (object, *key);
+    object = !cJSON_IsArray (object) ? cJSON_GetObjectItemCaseSensitive (object, *key)
+        : g_ascii_isdigit (**key)    ? cJSON_GetArrayItem (object, atoi (*key))
+                                     : NULL;
   return object;
 }
 

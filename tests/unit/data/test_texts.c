@@ -841,6 +841,8 @@ members_are_found_by_their_way (void)
   LS_CHECK_INT (ls_json_doc_at (doc, "a.b.c")->valueint, ==, 3);
   LS_CHECK (ls_json_at (ls_json_doc_at (doc, "a"), "d") == ls_json_doc_at (doc, "a.d"));
   LS_CHECK (ls_json_doc_at (doc, "a.d.c") == NULL && ls_json_doc_at (doc, "x.b") == NULL);
+  LS_CHECK_INT (ls_json_doc_at (doc, "a.d.0")->valueint, ==, 1);
+  LS_CHECK (ls_json_doc_at (doc, "a.d.1") == NULL);
   LS_CHECK (ls_json_at (NULL, "a") == NULL);
   LS_CHECK (!ls_json_doc_unexpected (doc, ls_json_doc_at (doc, "a.d"), diags, "a number"));
   g_autofree char *said = ls_diag_list_format (diags);
