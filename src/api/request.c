@@ -385,9 +385,9 @@ ls_request_set_own (const LsRequest *r, LsSetFunc set, gpointer target, GError *
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const GPtrArray *keys = r->command->set;
   for (guint i = 0; keys->pdata[i]; i++) {
-    const char *value = ls_request_text (r, keys->pdata[i]);
-    if (value)
-      set (target, keys->pdata[i], value, diags);
+    g_autofree const char **values = ls_request_texts (r, keys->pdata[i]);
+    for (guint k = 0; values && values[k]; k++)
+      set (target, keys->pdata[i], values[k], diags);
   }
   return ls_diag_list_to_error (diags, error);
 }

@@ -685,8 +685,9 @@ assume_otherwise (const LsWhatIfRow *row, bool is_shown, const GArray *own, GArr
   ls_assumptions_add_beside (&all, row->rests_on, own);
   for (guint i = all->len; i-- > first;) {
     LsAssumption *a = &g_array_index (all, LsAssumption, i);
-    g_autofree char *words = a->words;
+    g_autofree char *words = a->words, *value = a->value;
     a->words = words && is_shown ? g_strconcat (words, " on ", bare, NULL) : NULL;
+    a->value = g_strconcat (value, " on ", bare, NULL);
     a->says_instead = true;
     if (g_strv_contains (of_machine, a->key))
       g_array_remove_index (all, i);

@@ -25,7 +25,7 @@ void
 ls_job_add_known (GString *files, const char *key, const char *value)
 {
   const LsField *f = ls_field_find (ls_strategy_fields, key);
-  if (f && !f->file_only && !strpbrk (value, ",/\n[]{}\"."))
+  if (f && !f->file_only && !f->repeated && !strpbrk (value, ",/\n[]{}\"."))
     g_string_append_printf (files, "\n:%s=%s", f->key, value);
 }
 

@@ -447,7 +447,7 @@ static gboolean
 set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
 {
   g_autoptr (LsDiagList) asked = ls_diag_list_new_counting ();
-  if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, asked)) {
+  if (!ls_field_add_text (ls_strategy_fields, &spec->strategy, field->key, value, asked)) {
     if (ls_value_file_check (field->key, value, diags))
       ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags);
     return FALSE;

@@ -582,7 +582,7 @@ fill_list (const char *text, uint32_t n, double *w)
   }
   for (uint32_t e = 0; e < n; e++)
     w[e] = g_array_index (list, double, e % list->len);
-  return *text == '\0' && list->len <= n;
+  return *text == '\0' && list->len <= n && (list->len > 1 || n == 1); /* one weight is no comparison */
 }
 
 static double
@@ -633,7 +633,7 @@ ls_expert_shares (const char *load, const LsModel *m, char **ret_why)
     static const char *const words[] = { "even", "round-robin", "zipf:S", "lognormal:SIGMA:SEED", NULL };
     g_autofree char *hint = ls_did_you_mean (load, words);
     *ret_why = g_strdup_printf (
-        "expected even, round-robin, zipf:S, lognormal:SIGMA:SEED, or up to %u weights a,b,c...; "
+        "expected even, round-robin, zipf:S, lognormal:SIGMA:SEED, or 2 to %u weights a,b,c...; "
         "got \"%s\"%s",
         n, load, hint);
   } else if (!isfinite (sum) || sum <= 0)

@@ -470,7 +470,7 @@ keep (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t index)
   Candidate c = { .index = index, .bound.memory_bytes = ls_bound_memory (part->bounds, s, variant) };
   if (x->options.memory.clock == LS_MEMORY_HOST && c.bound.memory_bytes > limit) {
     part->counts.infeasible++;
-    sweep_note_near (&part->nearest, index, c.bound.memory_bytes, limit);
+    sweep_note_near (&part->nearest, &(Near) { index, c.bound.memory_bytes - limit, s->pp });
     return;
   }
   c.key = c.bound.step = ls_bound_step (part->bounds, s, cluster, variant);
@@ -515,7 +515,7 @@ surely_does_not_fit (Part *part, const LsPoint *p, const LsStrategy *s, uint64_t
     return false;
   part->counts.enumerated++;
   part->counts.infeasible++;
-  sweep_note_near (&part->nearest, index, bytes, limit);
+  sweep_note_near (&part->nearest, &(Near) { index, bytes - limit, s->pp });
   return true;
 }
 
@@ -613,7 +613,7 @@ join (LsSweepRun *x, Part *part, uint64_t *first_over_budget)
   n->illegal += part->counts.illegal;
   n->infeasible += part->counts.infeasible;
   for (guint i = 0; i < part->nearest.n; i++)
-    sweep_note_near (&x->nearest, part->nearest.at[i].index, part->nearest.at[i].short_bytes, 0);
+    sweep_note_near (&x->nearest, &part->nearest.at[i]);
   if (part->over_budget && (!x->over_budget || part->over_budget_at < *first_over_budget)) {
     g_clear_error (&x->over_budget);
     x->over_budget = g_steal_pointer (&part->over_budget);

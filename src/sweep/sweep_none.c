@@ -210,59 +210,126 @@ sweep_note_untried (LsSweepRun *x, const uint64_t *index)
 static const LsSortKey nearest_first[]
     = { { LS_RISING (Near, short_bytes) }, { LS_RISING (Near, index) }, { 0 } };
 
+/* Which of them makes room for one more: the last with about as many stages where there are enough of
+ * these. */
+static guint
+place_to_give (const Nearest *nearest, uint32_t pp)
+{
+  guint n = 0, last = MIN (nearest->n, N_NEAR - 1);
+  for (guint i = 0; i < nearest->n; i++)
+    if (g_bit_storage (nearest->at[i].pp) == g_bit_storage (pp) && ++n == N_NEAR_OF_PP)
+      last = i;
+  return last;
+}
+
 void
-sweep_note_near (Nearest *nearest, uint64_t index, uint64_t needed_bytes, uint64_t limit)
+sweep_note_near (Nearest *nearest, const Near *near)
 {
-  Near near = { index, needed_bytes - MIN (needed_bytes, limit) };
-  guint at = nearest->n;
-  while (at > 0 && ls_compare_by (&nearest->at[at - 1], &near, (gpointer) nearest_first) > 0)
+  guint at = nearest->n, given = place_to_give (nearest, near->pp);
+  while (at > 0 && ls_compare_by (&nearest->at[at - 1], near, (gpointer) nearest_first) > 0)
     at--;
-  if (at == N_NEAR)
+  if (at > given || at == N_NEAR)
     return;
-  guint n_kept = MIN (nearest->n, N_NEAR - 1) - at;
-  memmove (&nearest->at[at + 1], &nearest->at[at], n_kept * sizeof near);
-  nearest->at[at] = near;
-  nearest->n = at + n_kept + 1;
+  memmove (&nearest->at[at + 1], &nearest->at[at], (given - at) * sizeof *near);
+  nearest->at[at] = *near;
+  nearest->n = MAX (nearest->n, given + 1);
 }
 
-/* With recorded times; 0: it cannot run. */
 static uint64_t
-needed_by (const LsSweepRun *x, uint64_t index)
+short_of (uint64_t needed, uint64_t limit)
 {
-  Work w = { .index = index, .kind = WORK_CONFIRM };
-  work_do (x, &w);
-  return w.confirmed.status == TRY_ILLEGAL ? 0 : w.confirmed.memory_bytes;
+  return needed - MIN (needed, limit);
 }
 
-static uint64_t
-limit_of (const LsSweepRun *x, uint64_t index)
+/* What it needs too, if its memory is bytes. */
+static Near
+near_of (const LsSweepRun *x, uint64_t index, uint64_t bytes)
 {
   LsStrategy s;
   candidate_strategy_at (x, index, &s);
-  uint64_t limit = candidate_limit (x, &s);
+  Near near = { index, short_of (bytes, candidate_limit (x, &s)), s.pp };
   ls_strategy_clear (&s);
-  return limit;
+  return near;
 }
 
-/* Of those that lack least by what is known so far, that which does. */
+/* The nearest so far, with recorded times. */
+typedef struct {
+  uint64_t index, needed, short_bytes; /* short_bytes: UINT64_MAX: there is none yet */
+} Best;
+
+/* True: it lacks less. */
+static bool
+try_near (const LsSweepRun *x, uint64_t index, Best *best)
+{
+  Work w = { .index = index, .kind = WORK_CONFIRM };
+  work_do (x, &w);
+  uint64_t needed = w.confirmed.status == TRY_ILLEGAL ? 0 : w.confirmed.memory_bytes;
+  if (w.is_cut || needed == 0)
+    return false;
+  Near near = near_of (x, index, needed);
+  if (near.short_bytes >= best->short_bytes)
+    return false;
+  *best = (Best) { index, needed, near.short_bytes };
+  return true;
+}
+
+/* Whether it is another than those before it. */
+static bool
+is_distinct (const LsSweepRun *x, uint64_t index, LsPoint *ret_point)
+{
+  ls_space_point (&x->spec->space, index, ret_point);
+  return ls_space_is_distinct (&x->spec->space, &x->model, &x->spec->job.strategy, ret_point);
+}
+
+static bool
+is_legal (const LsSweepRun *x, uint64_t index)
+{
+  LsPoint p;
+  LsStrategy s;
+  if (!is_distinct (x, index, &p))
+    return false;
+  bool ok = candidate_strategy (x, &p, &s, NULL);
+  ls_strategy_clear (&s);
+  return ok;
+}
+
+/* One axis after the other, for as long as that helps: bounds say little of who is before whom. */
+static void
+climb (const LsSweepRun *x, Best *best)
+{
+  const LsSpace *space = &x->spec->space;
+  bool is_better = best->short_bytes < UINT64_MAX;
+  while (is_better) {
+    uint64_t stride = 1;
+    is_better = false;
+    for (guint a = ls_space_n_axes (); a-- > 0; stride *= ls_space_n (space, (LsSpaceAxis) a)) {
+      uint64_t n = ls_space_n (space, (LsSpaceAxis) a), at = best->index / stride % n,
+               first = best->index - at * stride;
+      for (uint64_t i = 0; i < n && !is_stopped (x); i++)
+        if (i != at && is_legal (x, first + i * stride))
+          is_better = try_near (x, first + i * stride, best) || is_better;
+    }
+  }
+}
+
+/* Of those that lack least by what is known so far, that which does, or one near it. */
 static bool
 find_nearest (LsSweepRun *x, uint64_t *ret_index, uint64_t *ret_needed)
 {
-  uint64_t least = UINT64_MAX;
+  Best best = { .short_bytes = UINT64_MAX };
   for (guint i = 0; i < x->candidates->len; i++) {
     const Candidate *c = candidate_at (x, i);
-    if (c->status == TRY_INFEASIBLE)
-      sweep_note_near (&x->nearest, c->index, c->memory_bytes, limit_of (x, c->index));
-  }
-  for (guint i = 0; i < x->nearest.n; i++) {
-    uint64_t index = x->nearest.at[i].index, needed = needed_by (x, index), limit = limit_of (x, index);
-    if (needed == 0 || needed - MIN (needed, limit) >= least)
+    if (c->status != TRY_INFEASIBLE)
       continue;
-    least = needed - MIN (needed, limit);
-    *ret_index = index;
-    *ret_needed = needed;
+    Near near = near_of (x, c->index, c->memory_bytes);
+    sweep_note_near (&x->nearest, &near);
   }
-  return least < UINT64_MAX;
+  for (guint i = 0; i < x->nearest.n && x->nearest.at[i].short_bytes < best.short_bytes; i++)
+    try_near (x, x->nearest.at[i].index, &best);
+  climb (x, &best);
+  *ret_index = best.index;
+  *ret_needed = best.needed;
+  return best.short_bytes < UINT64_MAX;
 }
 
 /* One of its configurations, as `lockstep run` and `memory` take it. Clear it. */
@@ -356,14 +423,6 @@ count_rules (GHashTable *rules, const LsDiagList *why)
     rule->n++;
     rule->n_alone += broken->len == 1;
   }
-}
-
-/* Whether it is another than those before it. */
-static bool
-is_distinct (const LsSweepRun *x, uint64_t index, LsPoint *ret_point)
-{
-  ls_space_point (&x->spec->space, index, ret_point);
-  return ls_space_is_distinct (&x->spec->space, &x->model, &x->spec->job.strategy, ret_point);
 }
 
 static void

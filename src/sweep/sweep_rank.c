@@ -390,11 +390,42 @@ knobs_of (const LsSweepRun *x, const LsSweepRow *row)
   return all;
 }
 
+static bool
+is_told (const GArray *assumptions, const char *key)
+{
+  for (guint i = 0; i < assumptions->len; i++) {
+    const LsAssumption *a = &g_array_index (assumptions, LsAssumption, i);
+    if (a->words && g_str_equal (a->key, key))
+      return true;
+  }
+  return false;
+}
+
+/* "offload optimizer; cuda-graphs none": its values of what is varied and has no column of the table, if it
+ * is the first, else where the first has others. */
 static void
-describe_row (const LsSweepRun *x, const GArray *first, LsSweepRow *row)
+tell_varied (const LsSweepRun *x, const LsSweepRow *first, const LsSweepRow *row, GArray **beside)
+{
+  const LsSpace *space = &x->spec->space;
+  for (LsSpaceAxis a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++) {
+    const LsField *f = ls_space_axis_field (a);
+    if (ls_space_n (space, a) == 1 || a == space->layers_axis || a == space->parts_axis
+        || is_told (*beside, f->key) || ls_strategy_idle (&row->strategy, &x->model, f->key))
+      continue;
+    g_autofree char *flag = ls_field_flag (f), *words = g_strconcat (flag + strlen ("--"), " %s", NULL);
+    g_autofree char *value = ls_field_text (f, &row->strategy, NULL),
+                    *of_first = ls_field_text (f, &first->strategy, NULL);
+    if (row->index == first->index || g_strcmp0 (value, of_first) != 0)
+      ls_assumptions_add (beside, f->key, g_strdup (value ? value : "none"), words, NULL, NULL);
+  }
+}
+
+static void
+describe_row (const LsSweepRun *x, const LsSweepGroup *g, LsSweepRow *row)
 {
   g_autoptr (GArray) own = rests_of (x, row), beside = NULL;
-  ls_assumptions_add_beside (&beside, own, first);
+  ls_assumptions_add_beside (&beside, own, g->rests_on);
+  tell_varied (x, g->first, row, &beside);
   row->rests_on = ls_assumptions_words (beside);
 }
 
@@ -409,10 +440,10 @@ describe_group (const LsSweepRun *x, LsSweepGroup *g)
     for (guint k = 0; tables[i] && k < tables[i]->len; k++) {
       LsSweepRow *row = &g_array_index (tables[i], LsSweepRow, k);
       if (row->strategy.gpus == g->gpus && row->strategy.global_batch == g->global_batch)
-        describe_row (x, g->rests_on, row);
+        describe_row (x, g, row);
     }
   if (g->rule)
-    describe_row (x, g->rests_on, g->rule);
+    describe_row (x, g, g->rule);
 }
 
 /* What all groups rest on; of each is left what it does otherwise. */

@@ -104,12 +104,15 @@ typedef struct {
 } Work;
 
 /* A configuration, and what it lacks. */
-#define N_NEAR 8
 typedef struct {
   uint64_t index, short_bytes;
+  uint32_t pp;
 } Near;
 
-/* Of what surely does not fit, those that lack least, by their bounds; least first, then by index. */
+/* Of what surely does not fit, those that lack least, by their bounds; least first, then by index. Some of
+ * each number of stages (up to the next power of two), as bounds are the looser the more there are. */
+#define N_NEAR       32
+#define N_NEAR_OF_PP 2
 typedef struct {
   Near at[N_NEAR];
   guint n;
@@ -286,7 +289,7 @@ void queue_put_back (Queue *q, Candidate *c);
 /* --- sweep_none.c --- */
 
 /* Takes note of a configuration that surely does not fit. */
-void sweep_note_near (Nearest *nearest, uint64_t index, uint64_t needed_bytes, uint64_t limit);
+void sweep_note_near (Nearest *nearest, const Near *near);
 /* Fills report.none. Takes a while. */
 void sweep_explain_none (LsSweepRun *x);
 

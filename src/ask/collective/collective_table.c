@@ -59,7 +59,7 @@ static const LsField fields[] = {
   NAME (network),
   TEXT (cluster),
   TEXT (nccl),
-  TEXT (nccl_env),
+  { "nccl_env", LS_FIELD_STRING, offsetof (LsCollectiveSpec, nccl_env), .repeated = true },
   TEXT (compare),
   TEXT (trust),
   { "max_ctas", LS_FIELD_UINT, offsetof (LsCollectiveSpec, max_ctas), .min = 1, .max = UINT8_MAX },
@@ -98,7 +98,7 @@ gboolean
 ls_collective_spec_set (LsCollectiveSpec *spec, const char *key, const char *value, LsDiagList *diags)
 {
   bool is_unsaid = strcmp (key, "algorithm") == 0 && strcmp (value, "auto") == 0;
-  return is_unsaid || ls_field_set_text (fields, spec, key, value, diags);
+  return is_unsaid || ls_field_add_text (fields, spec, key, value, diags);
 }
 
 /* --- options that win over variables of NCCL's environment ------------------------------------- */

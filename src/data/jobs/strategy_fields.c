@@ -654,7 +654,7 @@ const LsField ls_strategy_fields[] = {
   { COUNT (deepspeed, "gather_calls", data.gather_calls), SET_ONLY },
 
   { ENUM (host, "cuda_graphs", launch.cuda_graphs, cuda_graphs) },
-  { TEXT (measured, "nccl_env", launch.nccl_env), .argument = "NAME=VALUE" },
+  { TEXT (measured, "nccl_env", launch.nccl_env), .argument = "NAME=VALUE", .repeated = true },
   { HOST ("host_launch", LS_HOST_LAUNCH) },
   { HOST ("host_comm", LS_HOST_COMM) },
   { HOST ("host_sync", LS_HOST_SYNC) },

@@ -162,15 +162,15 @@ take (const Rows *rows, const char *name, const char *value, const char *const t
   return true;
 }
 
-/* Whether a later word is of the same variable. */
-static bool
-is_given_again (char *const *words, guint i)
+/* The next word of the same variable; NULL: there is none. */
+static const char *
+given_again (char *const *words, guint i)
 {
   gsize n = strcspn (words[i], "=") + 1;
   for (guint k = i + 1; words[k]; k++)
     if (strncmp (words[k], words[i], n) == 0)
-      return true;
-  return false;
+      return words[k];
+  return NULL;
 }
 
 bool
@@ -187,7 +187,11 @@ ls_nccl_env_read (const char *text, const char *typed_cluster, const char *typed
   bool ok = true;
   for (guint i = 0; words[i]; i++) {
     g_auto (GStrv) pair = g_strsplit (words[i], "=", 2);
-    if (!*words[i] || is_given_again (words, i))
+    const char *again = *words[i] ? given_again (words, i) : NULL;
+    if (again && !g_str_equal (again, words[i]))
+      g_ptr_array_add (ret_env->lines,
+                       g_strdup_printf ("%s is not used: %s comes after it", words[i], again));
+    if (!*words[i] || again)
       continue;
     if (!pair[1] || !*pair[1])
       ok = ls_diag_fail (diags, LS_ERROR_USAGE, "nccl_env: expected VARIABLE=VALUE; got \"%s\"", words[i]);

@@ -18,9 +18,10 @@ typedef struct {
 } LsNcclEnv;
 
 /* text: "NCCL_ALGO=Ring NCCL_NET=Socket", by blanks; a variable that is given twice has its last value, as in
- * a shell. typed_cluster, typed_nccl: changes that were typed (data/text/override.h), of the cluster and of
- * NCCL's file, NULL: none; what they change no variable does, and its line says so. False: diagnostics
- * (LS_ERROR_USAGE: a word that is not VARIABLE=VALUE, or has no row). The caller clears *ret_env. */
+ * a shell, and a line says so. typed_cluster, typed_nccl: changes that were typed (data/text/override.h), of
+ * the cluster and of NCCL's file, NULL: none; what they change no variable does, and its line says so.
+ * False: diagnostics (LS_ERROR_USAGE: a word that is not VARIABLE=VALUE, or has no row). The caller clears
+ * *ret_env. */
 bool ls_nccl_env_read (const char *text, const char *typed_cluster, const char *typed_nccl,
                        LsNcclEnv *ret_env, LsDiagList *diags);
 void ls_nccl_env_clear (LsNcclEnv *env);

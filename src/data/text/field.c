@@ -587,6 +587,16 @@ ls_field_set_text (const LsField *fields, void *target, const char *name, const 
   return false;
 }
 
+bool
+ls_field_add_text (const LsField *fields, void *target, const char *name, const char *text, LsDiagList *diags)
+{
+  const LsField *f = ls_field_find_value (fields, name);
+  const char *before
+      = f && f->repeated && f->kind == LS_FIELD_STRING ? G_STRUCT_MEMBER (char *, target, f->offset) : NULL;
+  g_autofree char *all = before ? g_strconcat (before, " ", text, NULL) : NULL;
+  return ls_field_set_text (fields, target, name, all ? all : text, diags);
+}
+
 /* --- JSON Schema ------------------------------------------------------------------- */
 
 static void write_object (const FieldSchema *x, const LsField *fields, const char *kind);

@@ -146,6 +146,9 @@ void ls_fields_clear (const LsField *fields, void *target);
  * value. Diagnostics are LS_ERROR_USAGE and begin with ls_field_flag(). */
 bool ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text,
                         LsDiagList *diags);
+/* The same; a text that is a repeated knob's is added to what is there, after a blank. */
+bool ls_field_add_text (const LsField *fields, void *target, const char *name, const char *text,
+                        LsDiagList *diags);
 
 /* The field that a flag sets, in either spelling; NULL if there is none. */
 const LsField *ls_field_find (const LsField *fields, const char *name);

@@ -203,6 +203,8 @@ read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrAr
   if (!(world >= 1 && world <= MAX_WORLD))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
   x->world = (uint32_t) world;
+  const char *gpu = ls_json_text (root, "gpu");
+  x->gpu = g_strdup (gpu ? gpu : "a GPU that it does not name");
   double before = -1;
   cJSON_ArrayForEach (each, ls_json_at (root, "files")) {
     const char *file = ls_json_text (each, "file");
@@ -428,9 +430,9 @@ source_of (const CapturedReading *x)
   g_autofree char *python = calls == 0
       ? g_strdup ("no calls of Python were counted, and none has a time")
       : g_strdup_printf ("%" G_GUINT64_FORMAT " calls of Python (host_python)", calls);
-  return g_strdup_printf ("captured with %s, %u of %u ranks; %" G_GUINT64_FORMAT
+  return g_strdup_printf ("captured with %s as on %s, %u of %u ranks; %" G_GUINT64_FORMAT
                           " launches, %s; %s; memory is that of the capture",
-                          x->made_with, x->roles->len, x->world, n, of_which, python);
+                          x->made_with, x->gpu, x->roles->len, x->world, n, of_which, python);
 }
 
 /* What the rank of each role does, and what it holds. */
@@ -500,6 +502,7 @@ ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCaptured
   g_hash_table_unref (x.exchange_of);
   g_array_unref (x.exchange_ops);
   g_free (x.made_with);
+  g_free (x.gpu);
   return t;
 }
 

@@ -44,6 +44,7 @@ typedef struct {
   GHashTable *kernel_index;
   GHashTable *unknown; /* of operators that launch kernels of no known class: how many */
   char *made_with;     /* "torch 2.15.0, CUDA 13.2" */
+  char *gpu;           /* of which the program was told that it runs on it: kernels are this one's */
   /* All-to-alls, of which ranks may send unequal amounts: what the fullest sends; its place by the ranks of
    * the group and how many of theirs were before. */
   GArray *exchanges; /* uint64_t */
