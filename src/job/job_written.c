@@ -82,9 +82,14 @@ ls_job_emit (const LsJobSpec *spec, const LsEmitJob *job, const GArray *assumpti
              char **ret_notes, GError **error)
 {
   g_autofree char *notes = NULL;
-  char *text = ls_emit (job, program, &notes, error);
-  if (!text)
+  g_autoptr (GError) refusal = NULL;
+  char *text = ls_emit (job, program, &notes, &refusal);
+  if (!text) {
+    bool is_of_nobody = !spec->software && g_error_matches (refusal, LS_ERROR, LS_ERROR_UNSUPPORTED);
+    g_propagate_prefixed_error (error, g_steal_pointer (&refusal),
+                                is_of_nobody ? "without --for %s, which brings its defaults, " : "", program);
     return NULL;
+  }
   g_autofree char *lacks = find_lacks (spec, job, program, text), *rests = ls_assumptions_text (assumptions);
   g_auto (GStrv) lines = g_strsplit (rests ? rests : "", "\n  ", -1);
   g_autofree char *line = g_strjoinv (" ", lines);

@@ -235,19 +235,13 @@ sweep_note_near (Nearest *nearest, const Near *near)
   nearest->n = MAX (nearest->n, given + 1);
 }
 
-static uint64_t
-short_of (uint64_t needed, uint64_t limit)
-{
-  return needed - MIN (needed, limit);
-}
-
-/* What it needs too, if its memory is bytes. */
+/* needed: its bytes. */
 static Near
-near_of (const LsSweepRun *x, uint64_t index, uint64_t bytes)
+near_of (const LsSweepRun *x, uint64_t index, uint64_t needed)
 {
   LsStrategy s;
   candidate_strategy_at (x, index, &s);
-  Near near = { index, short_of (bytes, candidate_limit (x, &s)), s.pp };
+  Near near = { index, needed - MIN (needed, candidate_limit (x, &s)), s.pp };
   ls_strategy_clear (&s);
   return near;
 }

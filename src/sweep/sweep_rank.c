@@ -404,29 +404,29 @@ is_told (const GArray *assumptions, const char *key)
 /* "offload optimizer; cuda-graphs none": its values of what is varied and has no column of the table, if it
  * is the first, else where the first has others. */
 static void
-tell_varied (const LsSweepRun *x, const LsSweepRow *first, const LsSweepRow *row, GArray **beside)
+tell_varied (const LsSweepRun *x, const LsSweepRow *first, const LsSweepRow *row, GArray **all)
 {
   const LsSpace *space = &x->spec->space;
   for (LsSpaceAxis a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++) {
     const LsField *f = ls_space_axis_field (a);
     if (ls_space_n (space, a) == 1 || a == space->layers_axis || a == space->parts_axis
-        || is_told (*beside, f->key) || ls_strategy_idle (&row->strategy, &x->model, f->key))
+        || is_told (*all, f->key) || ls_strategy_idle (&row->strategy, &x->model, f->key))
       continue;
     g_autofree char *flag = ls_field_flag (f), *words = g_strconcat (flag + strlen ("--"), " %s", NULL);
     g_autofree char *value = ls_field_text (f, &row->strategy, NULL),
                     *of_first = ls_field_text (f, &first->strategy, NULL);
     if (row->index == first->index || g_strcmp0 (value, of_first) != 0)
-      ls_assumptions_add (beside, f->key, g_strdup (value ? value : "none"), words, NULL, NULL);
+      ls_assumptions_add (all, f->key, g_strdup (value ? value : "none"), words, NULL, NULL);
   }
 }
 
 static void
 describe_row (const LsSweepRun *x, const LsSweepGroup *g, LsSweepRow *row)
 {
-  g_autoptr (GArray) own = rests_of (x, row), beside = NULL;
-  ls_assumptions_add_beside (&beside, own, g->rests_on);
-  tell_varied (x, g->first, row, &beside);
-  row->rests_on = ls_assumptions_words (beside);
+  g_autoptr (GArray) own = rests_of (x, row), otherwise = NULL;
+  ls_assumptions_add_beside (&otherwise, own, g->rests_on);
+  tell_varied (x, g->first, row, &otherwise);
+  row->rests_on = ls_assumptions_words (otherwise);
 }
 
 /* What the first rests on, and other rows of the group otherwise. */

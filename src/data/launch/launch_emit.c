@@ -72,12 +72,7 @@ target_of (const LsEmitJob *job, const char *name, GString *notes, GError **erro
     return ls_diag_list_n (refusals) == 0 ? target : NULL;
   if (ls_diag_list_to_error (refusals, error))
     return target;
-  const char *software = job->strategy->program.software;
-  g_prefix_error (error,
-                  !software || g_str_equal (software, "textbook")
-                      ? "%s cannot express this job, which --for %s makes one of its own:\n"
-                      : "%s cannot express this job:\n",
-                  target->program, name);
+  g_prefix_error (error, "%s cannot express this job:\n", target->program);
   return NULL;
 }
 
