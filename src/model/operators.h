@@ -116,7 +116,7 @@ typedef struct {
   uint64_t to_ep_bytes;     /* the same of the way to experts                       */
   uint64_t etp_bytes;       /* of this ep rank, over all of etp                     */
   uint64_t brought_bytes;   /* to this rank, by the exchange of a forward          */
-  bool is_context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step() */
+  bool is_context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step(), and casts */
   LsExchange cp;            /* in the midst of its kernels                         */
 } LsOperatorComm;
 

@@ -705,11 +705,12 @@ ls_context_bytes (const LsModel *m, const LsShard *s)
   ls_cut_init (&cut, m, s);
   bool has_all = ls_context_is_pytorchs (s);
   uint64_t times = s->cp_kind == LS_CP_ULYSSES ? MAX (s->cp / cut.kv_heads, 1) : 1;
+  uint64_t element = ls_scaled_attention (&cut) ? 1 : cut.elt; /* cast before the exchange */
   return (LsContextBytes) {
-    .q = cut.tokens * cut.q_width * cut.elt,
-    .k = cut.tokens * (has_all ? cut.q_width : cut.k_width * times) * cut.elt,
-    .v = cut.tokens * (has_all ? cut.context_width : cut.v_width * times) * cut.elt,
-    .context = cut.tokens * cut.context_width * cut.elt,
+    .q = cut.tokens * cut.q_width * element,
+    .k = cut.tokens * (has_all ? cut.q_width : cut.k_width * times) * element,
+    .v = cut.tokens * (has_all ? cut.context_width : cut.v_width * times) * element,
+    .context = cut.tokens * cut.context_width * element,
   };
 }
 
@@ -719,5 +720,12 @@ ls_operator_context_parallel (LsOperator *op, const LsCut *cut)
   op->comm.is_context_parallel = true;
   op->kept.saved_bytes = 4 * cut->tokens * cut->heads;
   if (cut->shard->cp_kind == LS_CP_ULYSSES)
-    op->kept.saved_bytes += cut->tokens * cut->context_width * cut->elt;
+    op->kept.saved_bytes
+        += (uint64_t) (ls_scaled_attention_kept (cut) * (double) (cut->tokens * cut->context_width));
+  if (!ls_scaled_attention (cut))
+    return;
+  ls_scaled_before_attention (op, cut, false);
+  ls_scaled_after_attention (op, cut, false);
+  ls_scaled_before_attention (op, cut, true);
+  ls_scaled_after_attention (op, cut, true);
 }

@@ -240,7 +240,9 @@ typedef struct {
 LsKernel ls_attention_kernel (const LsCut *cut, const LsAttentionPart *part, bool is_backward);
 
 /* Attention over sequences that are cut over ranks: what op keeps; its kernels are those of
- * ls_context_step(). */
+ * ls_context_step(). Kernels of op itself are of attention in fp8, by Ulysses: forward, casts of what is
+ * sent, and last the context cast back; backward the cast of its gradient first, then the three gradients
+ * cast back (Transformer Engine's AttnFuncWithCPAndQKVOA2A sends all in fp8). */
 void ls_operator_context_parallel (LsOperator *op, const LsCut *cut);
 
 /* What stands in a layer with latent attention between its norm and the sum (operators_mla.c). */

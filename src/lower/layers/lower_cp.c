@@ -324,6 +324,13 @@ hold (Build *b, guint first, const Chunk *c, guint i, Time time, uint64_t bytes)
 
 /* --- an exchange between copies -------------------------------------------------------- */
 
+static void
+build_kernels (Build *b, const LsKernel *kernels, uint32_t from, uint32_t to, LsTag tag)
+{
+  for (uint32_t k = from; k < to; k++)
+    build_kernel (b, &kernels[k], tag);
+}
+
 /* What is sent is held until it is there: so many bytes. */
 static uint64_t
 exchange (Build *b, const LsOperator *o, Time time, LsTag tag)
@@ -333,14 +340,12 @@ exchange (Build *b, const LsOperator *o, Time time, LsTag tag)
   const LsKernel *kernels = is_backward ? o->igrad : o->fwd;
   uint32_t n = is_backward ? o->n_igrad : o->n_fwd, n_before = e->is_behind_first != is_backward ? 1 : n - 1;
   uint64_t sent = 0;
-  for (uint32_t k = 0; k < n_before; k++)
-    build_kernel (b, &kernels[k], tag);
+  build_kernels (b, kernels, 0, n_before, tag);
   for (uint32_t x = 0; x < e->n; x++) {
     build_cp_sync (b, LS_COLL_ALL_TO_ALL, e->bytes[x], is_backward ? LS_TAG_B : tag, "mixer all-to-all");
     sent += e->bytes[x];
   }
-  for (uint32_t k = n_before; k < n; k++)
-    build_kernel (b, &kernels[k], tag);
+  build_kernels (b, kernels, n_before, n, tag);
   return sent;
 }
 
@@ -367,11 +372,21 @@ build_context (Build *b, const Chunk *c, guint i, LsTag tag)
   Time time = tag == LS_TAG_I ? IN_BACKWARD : tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD;
   guint first = b->ops->len;
   b->layer_kind = o->layer_kind;
-  uint64_t sent = o->comm.is_context_parallel ? 0 : exchange (b, o, time, tag);
-  if (o->comm.is_context_parallel && time == IN_BACKWARD)
+  uint64_t held;
+  if (!o->comm.is_context_parallel) {
+    held = exchange (b, o, time, tag);
+  } else if (time == IN_BACKWARD) {
+    /* Of attention in fp8: its gradient is cast before it is sent, all else after. */
+    build_kernels (b, o->igrad, 0, MIN (o->n_igrad, 1), tag);
     kinds[kind].backward (b);
-  else if (o->comm.is_context_parallel)
+    build_kernels (b, o->igrad, 1, o->n_igrad, tag);
+    held = held_bytes (b, time);
+  } else {
+    build_kernels (b, o->fwd, 0, MAX (o->n_fwd, 1) - 1u, tag);
     kinds[kind].forward (b, tag);
-  hold (b, first, c, i, time, o->comm.is_context_parallel ? held_bytes (b, time) : sent);
+    build_kernels (b, o->fwd, MAX (o->n_fwd, 1) - 1u, o->n_fwd, tag);
+    held = held_bytes (b, time);
+  }
+  hold (b, first, c, i, time, held);
   return (uint16_t) (b->ops->len - 1);
 }
