@@ -499,12 +499,13 @@ ls_assumptions_empty (void)
   return ls_list_new (sizeof (LsAssumption), ls_clear_4_texts);
 }
 
-/* "sequences of 131,072": numbers in groups of three digits, but not of an option; "no tp-overlap". */
+/* "sequences of 131,072": numbers in groups of three digits, but not of an option; "no tp-overlap", whether
+ * it is a switch or a number of them. */
 static char *
 in_words (const char *words, const char *value)
 {
   if (words && !strstr (words, "%s"))
-    return g_strconcat (strcmp (value, "true") == 0 ? "" : "no ", words, NULL);
+    return g_strconcat (ls_is_one_of (value, "false 0 none") ? "no " : "", words, NULL);
   g_autoptr (GString) grouped = g_string_new (value);
   bool is_number
       = strspn (value, "0123456789") == strlen (value) && !g_str_has_prefix (words ? words : "", "--");

@@ -90,12 +90,18 @@ has_commas (LsSpaceAxis axis)
   return g_strv_contains (keys, ls_space_axis_name (axis));
 }
 
+const char *
+ls_space_separator (LsSpaceAxis axis)
+{
+  return has_commas (axis) ? "/" : ",";
+}
+
 /* What ends the first value: no comma in brackets, as in "node[0-3,7]". NULL: it is the last. */
 static const char *
 end_of_value (LsSpaceAxis axis, const char *text)
 {
   int depth = 0;
-  char separator = has_commas (axis) ? '/' : ',';
+  char separator = *ls_space_separator (axis);
   for (; *text != '\0' && (*text != separator || depth > 0); text++)
     depth += (*text == '[') - (*text == ']');
   return *text != '\0' ? text : NULL;

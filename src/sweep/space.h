@@ -64,6 +64,9 @@ gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDia
 void ls_space_unset (LsSpace *space, LsSpaceAxis axis);
 /* Whether the text has more than one value of that axis. */
 bool ls_space_is_list (LsSpaceAxis axis, const char *text);
+
+/* What stands between two values of an axis: "," or, where a value has commas itself, "/". */
+const char *ls_space_separator (LsSpaceAxis axis);
 /* The values of all axes that the file has. */
 void ls_space_set_ranges (LsSpace *space, const LsRanges *ranges);
 /* The same of an axis, if it is empty. */

@@ -7,6 +7,7 @@
 #include "ask/memory_view.h"
 #include "base/list.h"
 #include "base/order.h"
+#include "data/jobs/job_files.h"
 #include "job/knobs.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
@@ -73,6 +74,8 @@ words_of (const LsSweepRun *x, LsSpaceAxis axis)
     g_ptr_array_add (words, g_strdup_printf ("%u@%u", d, ls_cluster_taken (&x->hardware->spec)));
   for (uint32_t quarter = 1; is_layers (f) && quarter <= 3; quarter++)
     g_ptr_array_add (words, g_strdup_printf ("%u", MAX (x->model.n_layers * quarter / 4, 1)));
+  for (guint i = 0; axis == x->spec->space.parts_axis && ls_recompute_part_at (i); i++)
+    g_ptr_array_add (words, g_strdup (ls_recompute_part_at (i)));
   for (guint i = 0; f->kind == LS_FIELD_BOOL && axis >= LS_N_SPACE_AXES && i < 2; i++)
     g_ptr_array_add (words, g_strdup (i == 0 ? "false" : "true"));
   for (const LsEnumName *n = f->kind == LS_FIELD_ENUM ? f->names : NULL; n && n->name; n++)
@@ -80,16 +83,18 @@ words_of (const LsSweepRun *x, LsSpaceAxis axis)
   return words;
 }
 
-/* The first; where the axis says which layers are run again, and full recomputation was tried, the first with
- * that: there it is a choice. */
+/* The first; where the axis says which layers, or parts of them, are run again, and that recomputation was
+ * tried, the first with that: there it is a choice. */
 static LsPoint
 point_of (const Place *place, LsSpaceAxis axis)
 {
   const LsSpace *space = &place->x->spec->space;
   LsPoint p = place->p;
-  bool is_of_full = ls_is_one_of (ls_space_axis_name (axis), "recompute_method recompute_layers");
-  for (guint i = 0; is_of_full && i < ls_space_n (space, LS_SPACE_RECOMPUTE); i++)
-    if (g_array_index (space->values[LS_SPACE_RECOMPUTE], uint32_t, i) == LS_RECOMPUTE_FULL)
+  bool is_of_full = ls_is_one_of (ls_space_axis_name (axis), "recompute_method recompute_layers"),
+       is_of_parts = axis == space->parts_axis;
+  uint32_t wanted = is_of_parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_FULL;
+  for (guint i = 0; (is_of_full || is_of_parts) && i < ls_space_n (space, LS_SPACE_RECOMPUTE); i++)
+    if (g_array_index (space->values[LS_SPACE_RECOMPUTE], uint32_t, i) == wanted)
       p.at[LS_SPACE_RECOMPUTE] = i;
   return p;
 }
@@ -174,10 +179,11 @@ look_along (LsSweepRun *x, const Place *place, LsSpaceAxis axis)
   const LsField *f = ls_space_axis_field (axis);
   g_autofree char *flag = ls_field_flag (f);
   g_ptr_array_add (all, NULL);
-  g_autofree char *list = g_strjoinv (",", (char **) all->pdata);
+  const char *separator = ls_space_separator (axis);
+  g_autofree char *list = g_strjoinv (separator, (char **) all->pdata);
   all->pdata[n_tried] = NULL;
   LsSweepUntried u
-      = { g_strjoinv (",", (char **) all->pdata), g_strdup_printf ("%s %s", flag, list), f->key };
+      = { g_strjoinv (separator, (char **) all->pdata), g_strdup_printf ("%s %s", flag, list), f->key };
   g_array_append_val (x->report.untried, u);
 }
 

@@ -101,6 +101,9 @@ extern const LsField ls_scaling_fields[];
 /* The same table sets them from flags: ls_field_set_text (ls_strategy_fields, s, "tp", "8", ...). */
 extern const LsField ls_strategy_fields[];
 
+/* A word of recompute_parts, from 0 on, as it is written. NULL: there are no more. */
+const char *ls_recompute_part_at (guint i);
+
 /* Keys that the file leaves out keep the defaults of ls_strategy_init(). On success the caller clears
  * *ret_strategy; on failure it is untouched and diags says why (LS_ERROR_INPUT). */
 bool ls_strategy_read (const LsJsonDoc *doc, LsStrategy *ret_strategy, LsDiagList *diags);

@@ -44,6 +44,15 @@ static const struct {
   { "but-down", LS_RECOMPUTE_BUT_DOWN },
 };
 
+const char *
+ls_recompute_part_at (guint i)
+{
+  for (guint before = 0; i < G_N_ELEMENTS (recompute_parts) && before < i; before++)
+    if (recompute_parts[before].bit == recompute_parts[i].bit)
+      return NULL;
+  return i < G_N_ELEMENTS (recompute_parts) ? recompute_parts[i].name : NULL;
+}
+
 /* "core,norm" */
 static bool
 parse_parts (const char *text, void *target)
