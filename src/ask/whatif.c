@@ -354,6 +354,8 @@ propose_switches (Proposals *p)
 {
   const LsStrategy *s = p->s;
   const double *peak = p->r->cluster->spec.gpu.peak_flops;
+  uint32_t node = ls_cluster_taken (&p->r->hardware->spec);
+  g_autofree char *of_node = g_strdup_printf ("%u", node), *zero_of_node = g_strdup_printf ("3@%u", node);
   const struct {
     const char *idea;
     bool may;
@@ -368,6 +370,8 @@ propose_switches (Proposals *p)
     { "parameter gathers", true, "limit_all_gathers", other (s->data.limit_all_gathers) },
     { "parameter gathers", true, "forward_prefetch", other (s->data.forward_prefetch > 0) },
     { "parameter gathers", true, "reshard_after_forward", other (s->data.reshard_after_forward > 0) },
+    { "parameter gathers", s->data.reshard_after_forward != node, "reshard_after_forward", of_node },
+    { "parameter gathers", s->zero_stage == 3 && s->data.zero_group == 0, "zero", zero_of_node },
     { "parameter gathers", true, "gather_overlap", other (s->data.gather_overlap > 0) },
     { "offloaded activations", true, "offload_activations", other (s->memory.offload_activations) },
     { "attention", s->use.attention != LS_ATTENTION_FLASH, "attention", "flash" },

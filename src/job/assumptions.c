@@ -435,7 +435,8 @@ is_open (const Job *j, const LsField *knob)
   return knob && ls_knob_goes_with_trace (knob) && (j->takes_dp || strcmp (knob->key, "dp") != 0);
 }
 
-/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows. */
+/* Whether that value is refused, or comes to its own, also where its way to be data parallel follows, and the
+ * stage of ZeRO. */
 static bool
 is_refused (const Job *j, const LsField *f, const char *value)
 {
@@ -444,7 +445,14 @@ is_refused (const Job *j, const LsField *f, const char *value)
     LsStrategy tried;
     g_autoptr (LsDiagList) unheard = ls_diag_list_new_counting ();
     ls_strategy_copy (&tried, j->s);
-    tried.dp_kind = follows ? LS_DP_AUTO : tried.dp_kind;
+    if (follows) { /* and with it what else it decides */
+      LsStrategy plain;
+      ls_strategy_init (&plain);
+      tried.dp_kind = LS_DP_AUTO;
+      tried.zero_stage = LS_ZERO_AUTO;
+      tried.data = plain.data;
+      ls_strategy_clear (&plain);
+    }
     is_legal = ls_field_value_set (f, &tried, value)
         && ls_strategy_resolve (&tried, j->model, j->s->gpus, j->s->gpus, unheard);
     g_autofree char *other = ls_field_text (f, &tried, NULL), *own = ls_field_text (f, j->s, NULL);

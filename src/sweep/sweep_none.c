@@ -41,6 +41,13 @@ is_layers (const LsField *f)
   return strcmp (f->key, "recompute_layers") == 0;
 }
 
+/* Into whose shards parameters go back after a forward: all, none, or those of a node. */
+static bool
+is_reshard (const LsField *f)
+{
+  return strcmp (f->key, "reshard_after_forward") == 0;
+}
+
 /* Asked for, or no choice of whoever runs the job. */
 static bool
 is_settled (const LsSweepRun *x, LsSpaceAxis axis)
@@ -72,6 +79,8 @@ words_of (const LsSweepRun *x, LsSpaceAxis axis)
     g_ptr_array_add (words, g_strdup_printf ("%u", d));
   for (uint32_t d = 2; axis == LS_SPACE_ZERO && d <= 3; d++) /* copies of as many ranks as a node has GPUs */
     g_ptr_array_add (words, g_strdup_printf ("%u@%u", d, ls_cluster_taken (&x->hardware->spec)));
+  for (uint32_t d = 0; is_reshard (f) && d <= 2; d++)
+    g_ptr_array_add (words, g_strdup_printf ("%u", d < 2 ? d : ls_cluster_taken (&x->hardware->spec)));
   for (uint32_t quarter = 1; is_layers (f) && quarter <= 3; quarter++)
     g_ptr_array_add (words, g_strdup_printf ("%u", MAX (x->model.n_layers * quarter / 4, 1)));
   for (guint i = 0; axis == x->spec->space.parts_axis && ls_recompute_part_at (i); i++)
