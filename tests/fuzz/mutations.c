@@ -314,27 +314,31 @@ any_byte_may_be_wrong (void)
 static void
 a_topology_may_be_wrong (void)
 {
-  static const char *const names[] = { "topo/topo-m.txt",        "topo/topo-pcie.txt", "topo/lstopo.xml",
-                                       "topo/ibnetdiscover.txt", "topo/topology.conf", "nccl-dgx.xml" };
+  static const struct {
+    const char *name, *gpu; /* ":gpu=NAME" */
+    bool is_fabric;
+  } rows[] = { { "topo/topo-m.txt", NULL, false },         { "topo/topo-pcie.txt", ":gpu=l40s", false },
+               { "topo/lstopo.xml", NULL, false },         { "topo/ibnetdiscover.txt", NULL, true },
+               { "topo/ibnetdiscover-p.txt", NULL, true }, { "topo/topology.conf", NULL, true },
+               { "topo/rocm-smi.txt", NULL, false },       { "nccl-dgx.xml", NULL, false } };
   g_autofree char *folder = g_dir_make_tmp ("lockstep-mutation-XXXXXX", NULL),
                   *file = g_build_filename (folder, "file", NULL);
-  for (guint i = 0, before = n_accepted; i < G_N_ELEMENTS (names); i++, before = n_accepted) {
+  for (guint i = 0, before = n_accepted; i < G_N_ELEMENTS (rows); i++, before = n_accepted) {
     g_autofree char *path
-        = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", names[i], NULL),
-        *text = NULL, *named = g_strconcat (file, i == 1 ? ":gpu=l40s" : NULL, NULL);
+        = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", rows[i].name, NULL),
+        *text = NULL, *named = g_strconcat (file, rows[i].gpu, NULL);
     gsize n = 0;
     if (!LS_CHECK (g_file_get_contents (path, &text, &n, NULL)))
       continue;
     for (guint32 seed = 1; seed <= n_cases (); seed++) {
       g_autoptr (LsDiagList) diags = ls_diag_list_new ();
       g_autoptr (GByteArray) b = mutate_bytes (text, n, seed);
-      bool is_fabric = i == 3 || i == 4;
-      const char *const files[] = { named, is_fabric ? "dgx-h100" : NULL, NULL };
+      const char *const files[] = { named, rows[i].is_fabric ? "dgx-h100" : NULL, NULL };
       LS_CHECK (g_file_set_contents (file, (const char *) b->data, b->len, NULL));
       g_autofree char *json = ls_topology_from (files, "fuzz", diags);
-      check_diags (json != NULL, diags, names[i], seed);
+      check_diags (json != NULL, diags, rows[i].name, seed);
     }
-    ls_check_impl (n_accepted > before, __FILE__, __LINE__, "%s: nothing was read", names[i]);
+    ls_check_impl (n_accepted > before, __FILE__, __LINE__, "%s: nothing was read", rows[i].name);
   }
   remove (file);
   remove (folder);

@@ -58,6 +58,7 @@ bool ls_draft_finish (LsFabricDraft *d, const LsClusterSpec *base, GPtrArray *ch
 typedef bool (*LsFabricReader) (LsFabricDraft *d, const char *text, gsize n);
 
 bool ls_draft_read_ibnetdiscover (LsFabricDraft *d, const char *text, gsize n); /* read_ibnetdiscover.c */
+bool ls_draft_read_ib_ports (LsFabricDraft *d, const char *text, gsize n);      /* read_ibnetdiscover.c */
 bool ls_draft_read_slurm (LsFabricDraft *d, const char *text, gsize n);         /* read_slurm_topology.c */
 
 #endif

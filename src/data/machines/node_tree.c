@@ -47,6 +47,28 @@ ls_tree_guess (LsNodeTree *m, const char *format, ...)
   g_array_append_val (m->spec->guessed, text);
 }
 
+/* --- text ----------------------------------------------------------------------------------- */
+
+GStrv
+ls_tree_words (const char *line, gsize n)
+{
+  g_autoptr (GString) clean = g_string_new (NULL);
+  for (const char *c = line, *end = line + n; c < end; c++) {
+    bool is_escape = *c == '\033';
+    while (is_escape && c + 1 < end && !g_ascii_isalpha (*c))
+      c++;
+    g_string_append_c (clean, is_escape || *c == '\0' || strchr ("|#`>\t\r", *c) ? ' ' : *c);
+  }
+  char *valid = g_utf8_make_valid (clean->str, (gssize) clean->len);
+  g_auto (GStrv) all = g_strsplit (valid, " ", -1);
+  g_autoptr (GStrvBuilder) words = g_strv_builder_new ();
+  for (char **word = all; *word; word++)
+    if (**word)
+      g_strv_builder_add (words, *word);
+  g_free (valid);
+  return g_strv_builder_end (words);
+}
+
 /* --- XML ------------------------------------------------------------------------------------ */
 
 /* Line by line, as GMarkup itself says the next line for a tag that ends one. */

@@ -74,6 +74,10 @@ void ls_tree_free_like (LsClusterSpec *like);
 /* XML line by line, by that parser, whose handlers get `data` and set m->line's place in diagnostics. */
 bool ls_tree_parse_xml (LsNodeTree *m, const GMarkupParser *parser, gpointer data, const char *text, gsize n);
 
+/* The words of a line of n bytes, without escape sequences and what people set around them; free with
+ * g_strfreev(). */
+GStrv ls_tree_words (const char *line, gsize n);
+
 /* "0000:1b:00.0" or "00000000:1B:00.0". */
 bool ls_tree_busid (const char *text, uint64_t *ret);
 
@@ -88,5 +92,6 @@ bool ls_tree_read (LsTreeReader read, const char *what, const char *text, gsize 
 bool ls_tree_read_nccl (LsNodeTree *m, const char *text, gsize n, const char *gpu);   /* read_nccl_topo.c   */
 bool ls_tree_read_lstopo (LsNodeTree *m, const char *text, gsize n, const char *gpu); /* read_lstopo.c      */
 bool ls_tree_read_matrix (LsNodeTree *m, const char *text, gsize n, const char *gpu); /* read_topo_matrix.c */
+bool ls_tree_read_rocm (LsNodeTree *m, const char *text, gsize n, const char *gpu);   /* read_rocm_topo.c   */
 
 #endif

@@ -67,27 +67,6 @@ device_at (const Matrix *x, uint32_t i)
 
 /* --- lines ---------------------------------------------------------------------------------- */
 
-/* Its words, without escape sequences and what people set around them. */
-static GStrv
-words_of (const char *line, gsize n)
-{
-  g_autoptr (GString) clean = g_string_new (NULL);
-  for (const char *c = line, *end = line + n; c < end; c++) {
-    bool is_escape = *c == '\033';
-    while (is_escape && c + 1 < end && !g_ascii_isalpha (*c))
-      c++;
-    g_string_append_c (clean, is_escape || *c == '\0' || strchr ("|#`>\t\r", *c) ? ' ' : *c);
-  }
-  char *valid = g_utf8_make_valid (clean->str, (gssize) clean->len);
-  g_auto (GStrv) all = g_strsplit (valid, " ", -1);
-  g_autoptr (GStrvBuilder) words = g_strv_builder_new ();
-  for (char **word = all; *word; word++)
-    if (**word)
-      g_strv_builder_add (words, *word);
-  g_free (valid);
-  return g_strv_builder_end (words);
-}
-
 static bool
 is_gpu (const char *word)
 {
@@ -210,7 +189,7 @@ read_lines (Matrix *x, const char *text, gsize n)
   x->m->line = 1;
   for (const char *end = text + n; text < end && !is_end; x->m->line++) {
     const char *newline = memchr (text, '\n', (gsize) (end - text)), *next = newline ? newline + 1 : end;
-    g_auto (GStrv) words = words_of (text, (gsize) (next - text) - (newline != NULL));
+    g_auto (GStrv) words = ls_tree_words (text, (gsize) (next - text) - (newline != NULL));
     text = next;
     if (!read_line (x, words, &is_end))
       return false;

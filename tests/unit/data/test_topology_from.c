@@ -7,10 +7,14 @@
 #include "data/machines/node_tree.h"
 
 typedef struct {
-  const char *name, *gpu, *text;
+  const char *name, *gpu, *text; /* gpu NULL: the file says it */
   uint32_t gpus, nics, cpus, switches, nvswitches;
-  const char *guess; /* that is among the guesses; NULL: any */
+  const char *guess;   /* that is among the guesses; NULL: any */
+  uint32_t joined;     /* pairs of GPUs */
+  LsTreeReader reader; /* NULL: of nvidia-smi topo -m */
 } Case;
+
+#define TYPES "=== Link Type between two GPUs ===\nGPU0 GPU1 GPU2\n"
 
 static const Case matrices[] = {
   { "of old: SOC, ports by their names, no NUMA column", "v100-16g",
@@ -37,6 +41,16 @@ static const Case matrices[] = {
     "GPU0 NIC0 NIC1 CPU Affinity NUMA Affinity\nGPU0 X PIX SYS 0-9 0\nNIC0 PIX X SYS\nNIC1 SYS SYS X\n"
     "NIC Legend:\nNIC0: mlx5_0\nNIC1: mlx5_bond_0\n",
     1, 1, 2, 1, 0, "without mlx5_bond_0" },
+  { "rocm-smi: joined by the lightest weight, numa nodes are CPUs, the name in the text", NULL,
+    "GPU[0] : Card Series: AMD Instinct MI300X OAM\n=== Weight between two GPUs ===\nGPU0 GPU1 GPU2\n"
+    "GPU0 0 15 30\nGPU1 15 0 15\nGPU2 30 15 0\n" TYPES "GPU0 0 XGMI XGMI\nGPU1 XGMI 0 XGMI\n"
+    "GPU2 XGMI XGMI 0\n=== Numa Nodes ===\nGPU[0] : (Topology) Numa Node: 3\n"
+    "GPU[0] : (Topology) Numa Affinity: 3\nGPU 1 : (Topology) Numa Affinity: 1\n"
+    "GPU[2]\t\t: (Topology) Numa Affinity: 3\n",
+    3, 0, 2, 0, 0, "1 pairs of GPUs have no xGMI link", 2, ls_tree_read_rocm },
+  { "rocm-smi: PCIe between some, no weights, no NUMA nodes", "mi210",
+    TYPES "GPU0 0 XGMI PCIE\nGPU1 XGMI 0 PCIE\nGPU2 PCIE PCIE 0\n", 3, 0, 1, 0, 0,
+    "3 GPUs without a Numa Affinity", 1, ls_tree_read_rocm },
 };
 
 static uint32_t
@@ -45,6 +59,17 @@ n_of (const LsClusterSpec *s, LsNodeKind kind)
   uint32_t n = 0;
   for (guint i = 0; i < s->list.vertices->len; i++)
     n += g_array_index (s->list.vertices, LsListVertex, i).kind == (int) kind;
+  return n;
+}
+
+static uint32_t
+n_joined (const LsClusterSpec *s)
+{
+  uint32_t n = 0;
+  for (guint i = 0; i < s->list.links->len; i++) {
+    const LsListLink *link = &g_array_index (s->list.links, LsListLink, i);
+    n += g_str_has_prefix (link->from, "gpu") && g_str_has_prefix (link->to, "gpu");
+  }
   return n;
 }
 
@@ -64,8 +89,8 @@ a_matrix_is_the_tree_that_it_means (void)
     const Case *c = &matrices[i];
     LsClusterSpec s;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    bool ok = ls_tree_read (ls_tree_read_matrix, "a matrix", c->text, strlen (c->text), "m.txt", c->gpu, &s,
-                            diags);
+    bool ok = ls_tree_read (c->reader ? c->reader : ls_tree_read_matrix, "a matrix", c->text,
+                            strlen (c->text), "m.txt", c->gpu, &s, diags);
     g_autofree char *text = ls_diag_list_format (diags);
     ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", c->name, text);
     if (!ok)
@@ -77,6 +102,8 @@ a_matrix_is_the_tree_that_it_means (void)
         = g_strdup_printf ("%u %u %u %u %u 1", c->gpus, c->nics, c->cpus, c->switches, c->nvswitches);
     ls_check_impl (g_str_equal (got, expected), __FILE__, __LINE__, "%s: expected %s; got %s", c->name,
                    expected, got);
+    if (c->reader)
+      LS_CHECK_INT (n_joined (&s), ==, c->joined);
     g_autoptr (GError) error = NULL;
     g_autoptr (LsCluster) built = ls_cluster_build (&s, &error);
     LS_CHECK_NO_ERROR (error);
