@@ -124,6 +124,37 @@ ls_tree_busid (const char *text, uint64_t *ret)
 
 /* --- what a file does not say --------------------------------------------------------------------- */
 
+/* The accelerator of ours whose name's parts are all words of the product's, of several that with most parts;
+ * else the only one whose first part is. */
+char *
+ls_tree_gpu_of_product (const char *product)
+{
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_GPUS);
+  g_autofree char *lower = g_ascii_strdown (product, -1);
+  g_auto (GStrv) words = g_strsplit_set (lower, " -_/", -1);
+  const char *best = NULL, *only = NULL;
+  guint n_best = 0, n_only = 0;
+  for (guint i = 0; i < entries->len; i++) {
+    const char *name = ((const LsDataEntry *) entries->pdata[i])->name;
+    g_auto (GStrv) parts = g_strsplit (name, "-", -1);
+    guint n = 0;
+    while (parts[n]) { /* "80g" of ours is "80gb" of a product's */
+      g_autofree char *size = g_strconcat (parts[n], "b", NULL);
+      if (!g_strv_contains ((const char *const *) words, parts[n])
+          && !(g_ascii_isdigit (*size) && g_strv_contains ((const char *const *) words, size)))
+        break;
+      n++;
+    }
+    only = n > 0 ? name : only;
+    n_only += n > 0;
+    if (!parts[n] && n > n_best) {
+      best = name;
+      n_best = n;
+    }
+  }
+  return g_strdup (best ? best : n_only == 1 ? only : NULL);
+}
+
 void
 ls_tree_free_like (LsClusterSpec *like)
 {

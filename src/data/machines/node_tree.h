@@ -71,6 +71,10 @@ void ls_tree_guess (LsNodeTree *m, const char *format, ...) G_GNUC_PRINTF (2, 3)
 bool ls_tree_take_like (LsNodeTree *m, const char *gpu);
 void ls_tree_free_like (LsClusterSpec *like);
 
+/* The accelerator of ours that "NVIDIA A100-SXM4-80GB" is, by its words; NULL: none, or several. Newly
+ * allocated. */
+char *ls_tree_gpu_of_product (const char *product);
+
 /* XML line by line, by that parser, whose handlers get `data` and set m->line's place in diagnostics. */
 bool ls_tree_parse_xml (LsNodeTree *m, const GMarkupParser *parser, gpointer data, const char *text, gsize n);
 

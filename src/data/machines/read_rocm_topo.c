@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/datadir.h"
-
 #define MAX_GPUS 256
 
 typedef enum { OTHER, WEIGHT, TYPE } Section;
@@ -103,21 +101,6 @@ read_row (Topo *t, uint32_t from, GStrv words)
   return true;
 }
 
-/* "MI300X" of a product's name, with or without what follows a hyphen in ours. */
-static void
-find_accelerator (LsNodeTree *m, GStrv words)
-{
-  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_GPUS);
-  for (; *words && !m->gpu; words++) {
-    g_autofree char *name = g_ascii_strdown (*words, -1), *part = g_strconcat (name, "-", NULL);
-    for (guint i = 0; g_str_has_prefix (name, "mi") && i < entries->len && !m->gpu; i++) {
-      const char *ours = ((LsDataEntry *) entries->pdata[i])->name;
-      if (g_str_equal (ours, name) || g_str_has_prefix (ours, part))
-        m->gpu = g_strdup (ours);
-    }
-  }
-}
-
 /* "GPU[0] : (Topology) Numa Affinity: 0", or GPU 0. */
 static bool
 read_affinity (Topo *t, GStrv words)
@@ -149,8 +132,8 @@ read_line (Topo *t, const char *line, GStrv words)
     }
   uint32_t row = words[0] ? number_of (t, words[0]) : LS_TREE_NONE;
   if (read_affinity (t, words) || t->section == OTHER || !words[0] || !is_gpu (words[0])) {
-    if (t->section == OTHER && !t->m->gpu)
-      find_accelerator (t->m, words);
+    if (t->section == OTHER && !t->m->gpu && strstr (line, "Instinct"))
+      t->m->gpu = ls_tree_gpu_of_product (line);
     return true;
   }
   bool is_header = !words[1] ? row == LS_TREE_NONE : is_gpu (words[1]);
@@ -271,7 +254,7 @@ take_gpu (Topo *t, const char *named)
                           "it does not say which accelerators these are: name them, --from %s:gpu=mi300x",
                           m->path);
   if (!named)
-    ls_tree_guess (m, "accelerators %s: a word of the file", m->gpu);
+    ls_tree_guess (m, "accelerators %s: words of the file", m->gpu);
   return ls_tree_take_like (m, named ? named : m->gpu);
 }
 
