@@ -45,6 +45,7 @@ typedef struct {
   LsNodeTree *m;
   GArray *devices; /* Device: GPUs, then NICs */
   uint32_t n_gpus;
+  uint32_t n_listed; /* accelerators by nvidia-smi -L */
   bool has_numa;
 } Matrix;
 
@@ -166,6 +167,24 @@ read_legend (Matrix *x, GStrv words)
     device_at (x, nic)->port = g_strdup (words[1]);
 }
 
+/* "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-..)" of nvidia-smi -L, and below it "MIG 1g.10gb Device 0: ..". */
+static bool
+read_listed (Matrix *x, GStrv words)
+{
+  bool is_gpu = g_str_equal (words[0], "GPU") && words[1] && g_str_has_suffix (words[1], ":"),
+       is_mig = g_str_equal (words[0], "MIG") && words[1] && words[2] && g_str_equal (words[2], "Device");
+  g_autofree char *line = is_gpu ? g_strjoinv (" ", words) : NULL;
+  char *uuid = line ? strstr (line, "(UUID") : NULL;
+  if (uuid) {
+    *uuid = '\0';
+    x->n_listed++;
+    x->m->gpu = x->m->gpu ? x->m->gpu : ls_tree_gpu_of_product (line);
+  }
+  return !is_mig
+      || ls_tree_wrong (x->m, x->m->line, NULL,
+                        "MIG device %.20s, a part of an accelerator: those of a cluster are whole", words[1]);
+}
+
 /* A second header is of another node, or the same again. */
 static bool
 read_line (Matrix *x, GStrv words, bool *ret_is_end)
@@ -179,7 +198,7 @@ read_line (Matrix *x, GStrv words, bool *ret_is_end)
   if (row != LS_TREE_NONE)
     return read_row (x, row, words);
   read_legend (x, words);
-  return true;
+  return !words[0] || read_listed (x, words);
 }
 
 static bool
@@ -198,6 +217,12 @@ read_lines (Matrix *x, const char *text, gsize n)
     if (!device_at (x, i)->to)
       return ls_tree_wrong (x->m, x->m->line - 1, NULL, "no line of %s, which the header names: cut off?",
                             device_at (x, i)->name);
+  if (x->n_gpus == 0 && x->n_listed > 0)
+    return ls_tree_wrong (
+        x->m, 0, "lockstep list clusters names nodes as they are sold",
+        "it lists %u accelerators%s%s, and not how they are joined, which nvidia-smi topo -m "
+        "does",
+        x->n_listed, x->m->gpu ? " " : "", x->m->gpu ? x->m->gpu : "");
   return x->n_gpus > 0
       || ls_tree_wrong (x->m, 0, NULL, "no header \"GPU0 GPU1 ... CPU Affinity\" of nvidia-smi topo -m");
 }
@@ -363,12 +388,18 @@ take_gpu (Matrix *x, const char *named)
 {
   uint32_t each, most = most_nvlinks (x, &each);
   LsNodeTree *m = x->m;
-  m->gpu = named ? g_strdup (named) : usual_gpu (x, most);
+  bool is_listed = !named && m->gpu;
+  if (named)
+    g_clear_pointer (&m->gpu, g_free);
+  if (!is_listed)
+    m->gpu = named ? g_strdup (named) : usual_gpu (x, most);
   if (!m->gpu && !(m->gpu = usual_gpu (x, each)))
     return ls_tree_wrong (m, 0, "lockstep list gpus",
                           "it does not say which accelerators these are: name them, --from %s:gpu=h100",
                           m->path);
-  if (!named)
+  if (is_listed)
+    ls_tree_guess (m, "accelerators %s: by their names in nvidia-smi -L", m->gpu);
+  else if (!named)
     ls_tree_guess (
         m, "accelerators %s: the oldest usual ones with so many NVLinks (FILE:gpu=NAME for others)", m->gpu);
   return ls_tree_take_like (m, m->gpu);

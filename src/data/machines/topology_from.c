@@ -36,6 +36,7 @@ static const struct {
   { "an XML file of lstopo", { "<topology" }, .node = ls_tree_read_lstopo },
   { "the output of rocm-smi --showtopo", { "Link Type between two GPUs" }, .node = ls_tree_read_rocm },
   { "the output of nvidia-smi topo -m", { "GPU0", "X" }, .node = ls_tree_read_matrix },
+  { "the output of nvidia-smi -L", { "GPU ", "(UUID: GPU-" }, .node = ls_tree_read_matrix },
   { "the output of ibnetdiscover", { "Switch", "\"", "[" }, .fabric = ls_draft_read_ibnetdiscover },
   { "the output of ibnetdiscover -p", { " 0x", "( '", "' - '" }, .fabric = ls_draft_read_ib_ports },
   { "Slurm's topology.conf", { "SwitchName=" }, .fabric = ls_draft_read_slurm },
