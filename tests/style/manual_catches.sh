@@ -325,4 +325,51 @@ END
   done
 }
 
+# sentences.sh must report a sentence of 36 words in a paragraph, an item of a list or over several lines, with the line
+# where it starts, and accept one of 35; code, links, tables, blocks, headings and comments are not counted.
+sentences() {
+  page=$tree/src/manual/a.md
+  mkdir -p "$tree/src/manual"
+  run() { bash "$check" "$tree"; }
+  # words N: N words.
+  words() { printf 'word %.0s' $(seq "$1") | sed 's/ $//'; }
+  refuses() {
+    local said
+    if said=$(run 2>&1) || [[ $said != *"$1"* ]]; then
+      printf 'expected "%s"; got:\n%s\n' "$1" "$said"
+      exit 1
+    fi
+  }
+
+  refuses '0 pages, 0 sentences'
+  mkdir -p "$tree/src/manual/b"
+  printf '# %s\n' "$(words 36)" > "$page"
+  refuses '1 pages, 0 sentences'
+  printf '%s\n' "# $(words 36)" '' "It $(words 34)." "**2.** Then \`$(words 36)\` and \`$(words 18)" "$(words 18)\`." "| $(words 36) |" '' \
+    "    $(words 36)" '' '```' "$(words 36)" '```' "<!-- $(words 36)" "$(words 36)" '-->' \
+    "[A link $(words 31)](a.md \"$(words 36)\") to - it." "E. Chan et al. (2007) and $(words 27) e.g. this." \
+    "- $(words 34), one" "- $(words 34): two" "1. $(words 35)" "   And $(words 34)" > "$page"
+  refuses 'a.md:20: 70 words: word word'
+  sed -i 's/^   And/   \n&/; $ s/ word$//' "$page"
+  [[ $(run) == '1 pages, 8 sentences' ]]
+  printf '%s\n' "$(words 34) one. *this* is $(words 32). (It $(words 20). \`b\` $(words 20)" > "$page"
+  [[ $(run) == '1 pages, 4 sentences' ]]
+
+  printf '%s\n' 'One.' "Two; $(words 34)," "it is." > "$page"
+  refuses 'a.md:2: 37 words: Two; word word word word word ...'
+  printf '%s\n' '- One.' "- $(words 18)" "  $(words 18). Three?" > "$page"
+  refuses 'a.md:2: 36 words'
+  printf '%s\n' "\`code" 'more` is one. It' "$(words 35)" > "$page"
+  refuses 'a.md:2: 36 words'
+  printf '%s\n' "E. Chan et al. (2007) and $(words 30)." > "$page"
+  refuses 'a.md:1: 36 words'
+  printf '%s\n' "By E. Chan et al. Also $(words 30)." > "$page"
+  refuses 'a.md:1: 36 words'
+  printf '%s\n' "\`one word\` $(words 35)" > "$page"
+  refuses 'a.md:1: 36 words'
+  printf '%s\n' 'The last' > "$page"
+  printf '%s\n' "$(words 36)" > "$tree/src/manual/b/c.md"
+  refuses 'src/manual/b/c.md:1: 36 words'
+}
+
 "$(basename -- "$check" .sh)" "$@"
