@@ -250,7 +250,8 @@ cheap_recomputation_is_proposed (void)
     { "unfused", "none", "", "0", "--recompute selective --recompute-parts core,norm,activation" },
     { "unfused", "selective", "", "0", "--recompute selective --recompute-parts core,norm,activation" },
     { "flash", "selective", "norm,activation", "0", "--recompute selective --recompute-parts core,norm,mlp" },
-    { "flash", "selective", "core,norm,activation,mlp", "0", NULL },
+    { "flash", "selective", "core,norm,activation,mlp", "0",
+      "--recompute selective --recompute-parts keep-qkv,keep-attention" },
     { "flash", "none", "", "8", NULL },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
