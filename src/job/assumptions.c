@@ -565,7 +565,7 @@ add_model (GArray **all, const Job *j)
     const LsRemark *r = &g_array_index (from->remarks, LsRemark, i);
     if (r->kind != LS_REMARK_OF_MODEL)
       continue;
-    const LsField *f = ls_field_find_value (ls_model_fields, r->key); /* of a list of layers the key alone */
+    const LsField *f = ls_field_find_value (ls_model_fields, r->key); /* lists of layers too */
     g_autofree char *value = f ? ls_field_text (f, j->model, NULL) : NULL;
     g_string_append_printf (left, "%s%s%s%s", left->len > 0 ? ", " : "", r->key, value ? " " : "",
                             value ? value : "");

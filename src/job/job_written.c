@@ -85,7 +85,8 @@ ls_job_emit (const LsJobSpec *spec, const LsEmitJob *job, const GArray *assumpti
   g_autoptr (GError) refusal = NULL;
   char *text = ls_emit (job, program, &notes, &refusal);
   if (!text) {
-    bool is_of_nobody = !spec->software && g_error_matches (refusal, LS_ERROR, LS_ERROR_UNSUPPORTED);
+    bool is_of_nobody = !spec->software && g_strv_contains (ls_emit_targets (), program)
+        && g_error_matches (refusal, LS_ERROR, LS_ERROR_UNSUPPORTED);
     g_propagate_prefixed_error (error, g_steal_pointer (&refusal),
                                 is_of_nobody ? "without --for %s, which brings its defaults, " : "", program);
     return NULL;

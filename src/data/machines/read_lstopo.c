@@ -185,10 +185,10 @@ start_other (Reading *r, const char *element, const char **names, const char **v
   const char *name = value_of (names, values, "name");
   uint32_t part = r->depth > 0 ? r->stack[r->depth - 1].part : LS_TREE_NONE;
   bool is_links = g_str_equal (name, "NVLinkBandwidth") || g_str_equal (name, "XGMIBandwidth");
-  if (g_str_has_prefix (element, "distances2"))
+  if (g_str_has_prefix (element, "distances2")) {
     r->is_in_matrix = is_links && !r->matrix;
-  if (g_str_has_prefix (element, "distances2") && r->is_in_matrix)
-    r->matrix = g_intern_string (name);
+    r->matrix = r->is_in_matrix ? g_intern_string (name) : r->matrix;
+  }
   if (g_str_equal (element, "topology"))
     r->is_bits = g_ascii_strtod (value_of (names, values, "version"), NULL) >= 3;
   if (g_str_equal (element, "info") && g_str_equal (name, "GPUModel") && !r->model && part != LS_TREE_NONE

@@ -389,10 +389,10 @@ take_gpu (Matrix *x, const char *named)
   uint32_t each, most = most_nvlinks (x, &each);
   LsNodeTree *m = x->m;
   bool is_listed = !named && m->gpu;
-  if (named)
-    g_clear_pointer (&m->gpu, g_free);
-  if (!is_listed)
+  if (!is_listed) {
+    g_free (m->gpu);
     m->gpu = named ? g_strdup (named) : usual_gpu (x, most);
+  }
   if (!m->gpu && !(m->gpu = usual_gpu (x, each)))
     return ls_tree_wrong (m, 0, "lockstep list gpus",
                           "it does not say which accelerators these are: name them, --from %s:gpu=h100",

@@ -363,30 +363,33 @@ static const struct {
   [PYTORCHS] = { pytorchs_forward, pytorchs_backward },
 };
 
+/* What it holds. Kernels of the operator itself are casts of attention in fp8: forward the last, backward all
+ * but the first, come after it. */
+static uint64_t
+attention (Build *b, const LsOperator *o, Time time, LsTag tag)
+{
+  const LsShard *s = &b->l->shard;
+  int kind = ls_context_is_pytorchs (s) ? PYTORCHS : (int) s->cp_kind;
+  bool is_backward = time == IN_BACKWARD;
+  const LsKernel *casts = is_backward ? o->igrad : o->fwd;
+  uint32_t n = is_backward ? o->n_igrad : o->n_fwd, n_before = n == 0 ? 0 : is_backward ? 1 : n - 1;
+  build_kernels (b, casts, 0, n_before, tag);
+  if (is_backward)
+    kinds[kind].backward (b);
+  else
+    kinds[kind].forward (b, tag);
+  build_kernels (b, casts, n_before, n, tag);
+  return held_bytes (b, time);
+}
+
 uint16_t
 build_context (Build *b, const Chunk *c, guint i, LsTag tag)
 {
   const LsOperator *o = operator_at (c, i);
-  const LsShard *s = &b->l->shard;
-  int kind = ls_context_is_pytorchs (s) ? PYTORCHS : (int) s->cp_kind;
   Time time = tag == LS_TAG_I ? IN_BACKWARD : tag == LS_TAG_RECOMPUTE ? IN_RECOMPUTE : IN_FORWARD;
   guint first = b->ops->len;
   b->layer_kind = o->layer_kind;
-  uint64_t held;
-  if (!o->comm.is_context_parallel) {
-    held = exchange (b, o, time, tag);
-  } else if (time == IN_BACKWARD) {
-    /* Of attention in fp8: its gradient is cast before it is sent, all else after. */
-    build_kernels (b, o->igrad, 0, MIN (o->n_igrad, 1), tag);
-    kinds[kind].backward (b);
-    build_kernels (b, o->igrad, 1, o->n_igrad, tag);
-    held = held_bytes (b, time);
-  } else {
-    build_kernels (b, o->fwd, 0, MAX (o->n_fwd, 1) - 1u, tag);
-    kinds[kind].forward (b, tag);
-    build_kernels (b, o->fwd, MAX (o->n_fwd, 1) - 1u, o->n_fwd, tag);
-    held = held_bytes (b, time);
-  }
+  uint64_t held = o->comm.is_context_parallel ? attention (b, o, time, tag) : exchange (b, o, time, tag);
   hold (b, first, c, i, time, held);
   return (uint16_t) (b->ops->len - 1);
 }
