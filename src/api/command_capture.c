@@ -3,6 +3,7 @@
 
 #include "api/answer.h"
 #include "api/commands.h"
+#include "api/job_answer.h"
 #include "api/request.h"
 #include "ask/captured.h"
 #include "ask/versus.h"
@@ -96,6 +97,9 @@ compare (const LsRequest *r, const char *folder, LsAnswer *a, GError **error)
     return FALSE;
   }
   ls_answer_note_all (a, v->planned->notes);
+  g_autoptr (GError) misfit = v->planned->report.fits ? NULL : ls_job_misfit (&v->planned->report);
+  if (misfit)
+    ls_answer_note (a, "the plan %s", misfit->message);
   ls_answer_take (a, v, &versus_forms);
   return TRUE;
 }

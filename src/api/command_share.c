@@ -101,6 +101,9 @@ command_share (const LsRequest *r, LsAnswer *a, GError **error)
   ls_answer_note_all (a, sharing->notes);
   if (options.run.network == LS_NETWORK_ALPHABETA)
     ls_answer_note (a, "by --network alphabeta no job slows another, and what links carry is not counted");
+  ls_answer_note (a,
+                  "a step alone has the interval that lockstep run names for its job; how much slower one "
+                  "becomes has none: no jobs measured on one cluster are known here");
   assume (r, &options, &sharing->assumptions);
   Data *data = g_new (Data, 1);
   *data = (Data) { sharing, ls_request_is_on (r, "all") ? 0 : (guint) top };

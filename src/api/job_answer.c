@@ -416,8 +416,8 @@ ls_job_answer_free (gpointer answer)
 
 /* --- memory --------------------------------------------------------------------------------------- */
 
-static GError *
-misfit (const LsReport *r)
+GError *
+ls_job_misfit (const LsReport *r)
 {
   int largest = 0;
   for (int c = 1; c < LS_N_MEM; c++)
@@ -438,7 +438,7 @@ ls_job_answer_check_fit (const LsJobAnswer *j, const LsRequest *r, const char *h
 {
   if (j->job->report.fits)
     return;
-  GError *error = misfit (&j->job->report);
+  GError *error = ls_job_misfit (&j->job->report);
   if (ls_request_is_on (r, "require-fit")) {
     ls_answer_fail (a, error);
     return;

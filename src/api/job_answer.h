@@ -55,6 +55,9 @@ void ls_job_tell_idle (const LsRequest *r, LsIdleOptions of, LsAnswer *a);
  * whose, "a step of the job as it is". Nothing where the spec wants no interval. */
 void ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *what, LsAnswer *a);
 
+/* "does not fit: ...", LS_ERROR_NO_FIT, of a report that does not. */
+GError *ls_job_misfit (const LsReport *r);
+
 /* A job that does not fit is a result: a warning, with the line `help` unless that is NULL; a failure where
  * the request has "require-fit". */
 void ls_job_answer_check_fit (const LsJobAnswer *j, const LsRequest *r, const char *help, LsAnswer *a);

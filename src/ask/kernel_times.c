@@ -121,6 +121,13 @@ ls_kernel_spec_set (LsKernelSpec *spec, const char *key, const char *value, LsDi
   return ls_field_set_text (fields, spec, key, value, diags);
 }
 
+/* Whether key was set, to whatever value. */
+static bool
+is_given (const LsKernelSpec *s, const char *key)
+{
+  return s->given >> (ls_field_find (fields, key) - fields) & 1;
+}
+
 /* Exactly one kernel or table, and what goes with it: LS_ERROR_USAGE. */
 static gboolean
 kernel_spec_check (const LsKernelSpec *s, GError **error)
@@ -135,8 +142,10 @@ kernel_spec_check (const LsKernelSpec *s, GError **error)
       s->bytes > 0 ? "expected --shape or --bytes with --op; got both"
                    : "expected --shape or --bytes with --op" },
     { !is_op && (has_shape || s->bytes > 0), "--shape and --bytes go with --op" },
-    { s->gemm[0] == 0 && (s->batch > 1 || s->layout != LS_LAYOUT_TN), "--batch and --layout go with --gemm" },
-    { s->attention[0] == 0 && (s->backward || !s->causal), "--causal and --backward go with --attention" },
+    { s->gemm[0] == 0 && (is_given (s, "batch") || is_given (s, "layout")),
+      "--batch and --layout go with --gemm" },
+    { s->attention[0] == 0 && (is_given (s, "backward") || is_given (s, "causal")),
+      "--causal and --backward go with --attention" },
   };
   return ls_check (rows, G_N_ELEMENTS (rows), error);
 }

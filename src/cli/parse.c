@@ -160,7 +160,7 @@ called_elsewhere (const char *typed, const char *near, const GPtrArray *names)
     { "sequence-parallel", "--sp" },
     { "fsdp", "--dp-kind=fsdp2" },
     { "ddp", "--dp-kind=ddp" },
-    { "deepspeed", "--dp-kind=deepspeed" },
+    { "deepspeed", "--dp-kind=deepspeed, or --from FILE for what a launch file of DeepSpeed says" },
     { "tp-size", "--tp" },
     { "tp-degree", "--tp" },
     { "pp-size", "--pp" },

@@ -61,7 +61,7 @@ static const EmitTarget *
 target_of (const LsEmitJob *job, const char *name, GString *notes, GError **error)
 {
   g_autoptr (LsDiagList) refusals = error ? ls_diag_list_new () : ls_diag_list_new_counting ();
-  Emit e = { job->model, job->strategy, job->title, refusals, notes };
+  Emit e = { job->model, job->strategy, job->title, refusals, notes, .asks_whether = !error };
   const EmitTarget *target = find (name);
   if (!ls_emit_check_target (name, error))
     return NULL;

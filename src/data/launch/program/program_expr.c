@@ -126,8 +126,11 @@ static ProgramValue G_GNUC_PRINTF (2, 3) complain (Parser *p, const char *format
 static bool
 takes (Parser *p, const char *word)
 {
+  while (*p->at == ' ')
+    p->at++;
+  if (*p->at != *word) /* as it mostly is */
+    return false;
   gsize n = strlen (word);
-  p->at += strspn (p->at, " ");
   bool is_word = g_ascii_isalpha (*word);
   if (strncmp (p->at, word, n) != 0 || (is_word && (g_ascii_isalnum (p->at[n]) || p->at[n] == '_')))
     return false;
@@ -605,6 +608,7 @@ program_lack (ProgramRun *run, ProgramAct *a)
   g_autofree char *why = program_fill (run, ls_json_text (a->rule, "says"));
   if (run->emit)
     program_refuse_written (run->emit, program_act_text (run, a), why);
+  run->is_refused |= run->emit && run->emit->asks_whether;
 }
 
 void

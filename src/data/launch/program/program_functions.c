@@ -828,7 +828,7 @@ program_function_find (const char *name)
   const ProgramFunction *const tables[] = { functions, program_file_functions, program_wrap_functions };
   for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
     for (const ProgramFunction *f = tables[i]; f->name; f++)
-      if (strcmp (f->name, name) == 0)
+      if (*f->name == *name && strcmp (f->name, name) == 0)
         return f;
   return NULL;
 }

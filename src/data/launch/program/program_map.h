@@ -206,6 +206,7 @@ struct Emit {
   const char *title;
   LsDiagList *refusals;
   GString *notes;
+  bool asks_whether; /* nobody reads why: the first refusal ends it */
 };
 
 /* What an option is in a job, newly allocated, "": it is on; NULL: it is not written. */
