@@ -453,15 +453,15 @@ assume (const Bench *b, LsKernelRows *shown)
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     const LsField *f = ls_field_find (fields, rows[i].key);
-    const bool is_given = s->given >> (f - fields) & 1;
+    const bool is_typed = is_given (s, f->key);
     const char *instead = rows[i].instead,
                *own = strcmp (f->key, "gpu_calibration") == 0 ? b->calibration.name
         : strcmp (f->key, "dtype") == 0                       ? ls_dtype_name ((LsDtype) s->dtype)
                                                               : NULL;
     if (rows[i].is_so)
       ls_assumptions_add (&shown->assumptions, f->key, own ? g_strdup (own) : ls_field_text (f, s, NULL),
-                          rows[i].words, is_given ? NULL : rows[i].why, instead);
-    else if (is_given && rows[i].idle)
+                          rows[i].words, is_typed ? NULL : rows[i].why, instead);
+    else if (is_typed && rows[i].idle)
       ls_note (shown->notes, "%.*s has no effect here: %s", (int) strcspn (instead, " "), instead,
                rows[i].idle);
   }
