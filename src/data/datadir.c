@@ -453,6 +453,8 @@ ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
   char *path = *name ? find_named (kind, name) : NULL;
   if (!path)
     path = find_called (kind, name);
+  if (!path && g_file_test (name, G_FILE_TEST_IS_REGULAR))
+    path = g_strdup (name); /* "topo.txt": its reader says what it is */
   if (!path)
     *reterr_message = not_found (kind, name);
   return path;

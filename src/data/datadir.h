@@ -52,9 +52,9 @@ const char *ls_data_folder (LsDataKind kind);
 /* Lets what is in these folders be shown (base/near.h). */
 void ls_data_are_near (void);
 
-/* The path of a name or path, newly allocated; a path is not checked to exist.
- * NULL if no file has that name, or one has it up to a colon: then *reterr_message, newly
- * allocated, says so and what was probably meant. */
+/* The path of a name or path, newly allocated; a path is not checked to exist, and what nothing is named is
+ * a file of the working folder, if it has one. NULL if no file has that name, or one has it up to a colon:
+ * then *reterr_message, newly allocated, says so and what was probably meant. */
 char *ls_data_find (LsDataKind kind, const char *name, char **reterr_message);
 
 /* What contains a '/' or ends in ".json", is a member of a set, or the JSON itself. */
