@@ -63,23 +63,6 @@ versus_free (gpointer data)
 LS_ANSWER_FORM (versus_to_text, ls_versus_to_text (((const Versus *) data)->versus))
 LS_ANSWER_FORM (versus_to_json, ls_versus_to_json (((const Versus *) data)->versus))
 
-/* The captured step on the machine of a job, with its ways to simulate. */
-static LsJobResult *
-replay (const LsJobSpec *like, const char *folder, GError **error)
-{
-  LsJobSpec spec;
-  if (!ls_job_spec_init_replay (&spec, folder, like->cluster, error))
-    return NULL;
-  spec.options = like->options;
-  spec.network = like->network;
-  spec.gpu_calibration = g_strdup (like->gpu_calibration);
-  spec.nccl = g_strdup (like->nccl);
-  spec.strategy.launch.nccl_env = g_strdup (like->strategy.launch.nccl_env);
-  LsJobResult *r = ls_job_spec_run (&spec, error);
-  ls_job_spec_clear (&spec);
-  return r;
-}
-
 static gboolean
 compare (const LsRequest *r, const char *folder, LsAnswer *a, GError **error)
 {
@@ -89,7 +72,8 @@ compare (const LsRequest *r, const char *folder, LsAnswer *a, GError **error)
   gint64 rank = 0;
   Versus *v = g_new0 (Versus, 1);
   gboolean ok = ls_request_job (r, &spec, error) && ls_request_number (r, "rank", 0, 9999999, &rank, error);
-  ok = ok && (v->captured = replay (&spec, folder, error)) && (v->planned = ls_job_spec_run (&spec, error))
+  ok = ok && (v->captured = ls_versus_replay (&spec, folder, error))
+      && (v->planned = ls_job_spec_run (&spec, error))
       && (v->versus = ls_versus_new (v->captured, v->planned, (uint32_t) rank, error));
   ls_job_spec_clear (&spec);
   if (!ok) {
@@ -120,6 +104,38 @@ compare_captured (const LsRequest *r, const LsCaptured *c, LsAnswer *a, GError *
   if (home)
     ls_remove_folder (home);
   return ok;
+}
+
+/* --- a software profile ------------------------------------------------------------------------------- */
+
+LS_ANSWER_FORM (derived_to_text, ls_derived_to_text (data))
+LS_ANSWER_FORM (derived_to_json, ls_derived_to_json (data))
+LS_ANSWER_FREE (derived_free, ls_derived_free)
+
+static gboolean
+write_profile (gconstpointer derived, const char *path, GError **error)
+{
+  g_autofree char *name = ls_output_name (path, error);
+  g_autofree char *json = name ? ls_derived_file (derived, name) : NULL;
+  return json && ls_write_text (path, json, error);
+}
+
+static gboolean
+derive (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  static const LsAnswerForms derived_forms
+      = { .text = derived_to_text, .json = derived_to_json, .free = derived_free };
+  const LsProgress progress = ls_request_progress (r);
+  LsJobSpec spec;
+  LsDerived *d = NULL;
+  if (ls_request_job (r, &spec, error))
+    d = ls_derived_new (&spec, ls_request_text (r, "jobs"), 0, &progress, error);
+  ls_job_spec_clear (&spec);
+  if (!d)
+    return FALSE;
+  ls_answer_take (a, d, &derived_forms);
+  ls_answer_write (a, r, "profile", write_profile);
+  return TRUE;
 }
 
 /* --- its memory --------------------------------------------------------------------------------------- */
@@ -334,6 +350,8 @@ command_capture (const LsRequest *r, LsAnswer *a, GError **error)
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_autofree const char **words = ls_request_texts (r, "command");
   const char **command = words && words[0] && strcmp (words[0], "--") == 0 ? words + 1 : words;
+  if (ls_request_text (r, "profile"))
+    return derive (r, a, error);
   if (ls_request_text (r, "trace"))
     return compare (r, ls_request_text (r, "trace"), a, error);
   if (!command || !command[0])

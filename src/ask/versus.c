@@ -111,6 +111,7 @@ typedef struct {
 static const LsSortKey by_place[] = { { LS_RISING (LsVersusSum, section) },
                                       { LS_RISING (LsVersusSum, phase) },
                                       { LS_RISING (LsVersusSum, site) },
+                                      { LS_RISING (LsVersusSum, message) },
                                       { 0 } };
 
 static void
@@ -120,6 +121,8 @@ add_side (LsVersusSide *to, const LsVersusSide *more)
   to->flops += more->flops;
   to->bytes += more->bytes;
   to->time += more->time;
+  to->after += more->after;
+  to->before += more->before;
 }
 
 static void
@@ -193,16 +196,32 @@ typedef struct {
   uint8_t phase, site;
 } Passed;
 
+/* What must be over: the last kernel of the compute stream, and the last message, and so those before it; -1:
+ * none. */
+typedef struct {
+  int64_t kernel, message;
+} Reach;
+
+/* A message: the sum that it is in, its bytes. */
+typedef struct {
+  LsVersusSum key;
+  double bytes;
+} Sent;
+
 typedef struct {
   Filling *f;
   guint side;
   const LsPlan *plan;
   uint32_t rank;
   const LsTime *times; /* of each op of the program, in order */
-  GArray *passed;      /* Passed, so far */
-  GArray *reach;       /* int64_t, of the ops of the instance: the last of those that must be over; -1 */
-  int64_t last[LS_N_STREAMS], host;
-  GHashTable *events; /* of a name: what it reaches, + 2 */
+  LsHostCosts costs;
+  GArray *passed; /* Passed, so far */
+  GArray *reach;  /* Reach, of the ops of the instance, with them */
+  Reach last[LS_N_STREAMS], host;
+  GHashTable *events; /* of a name: Reach */
+  GArray *sent;       /* Sent, so far */
+  int64_t n_awaited;  /* of these, for which a kernel has waited */
+  Reach before;       /* the op that was passed last */
   uint8_t phase;      /* of the last kernel that has one */
 } Walk;
 
@@ -214,37 +233,74 @@ phase_of (Walk *w, const LsOp *op)
   return op->tag == LS_TAG_I || op->tag == LS_TAG_W ? LS_TAG_B : op->tag;
 }
 
-/* What must be over on the compute stream before it begins. */
-static int64_t
-reach_of (Walk *w, const LsInstance *instance, const LsOp *op)
+static Reach
+later (Reach a, const Reach *b)
 {
-  int64_t reach = MAX (w->last[op->stream], w->host);
-  for (uint16_t i = 0; i < op->n_deps; i++)
-    if (op->deps[i].kind == LS_DEP_END)
-      reach = MAX (reach, g_array_index (w->reach, int64_t, op->deps[i].index));
-    else if (op->deps[i].kind == LS_DEP_STREAM)
-      reach = MAX (reach, w->last[op->deps[i].index]);
-  gpointer name = ls_name_key (instance, op->event);
-  if (ls_op_awaits (op))
-    reach = MAX (reach, GPOINTER_TO_INT (g_hash_table_lookup (w->events, name)) - 2);
-  if (ls_op_records (op))
-    g_hash_table_insert (w->events, name, GINT_TO_POINTER ((gint) reach + 2));
-  return reach;
+  return (Reach) { MAX (a.kernel, b ? b->kernel : -1), MAX (a.message, b ? b->message : -1) };
 }
 
-static void
-pass (Walk *w, const LsInstance *instance, const LsOp *op)
+/* What must be over before it begins. */
+static Reach
+reach_of (Walk *w, const LsInstance *instance, const LsOp *op)
 {
-  int64_t reach = reach_of (w, instance, op);
+  Reach reach = later (w->last[op->stream], &w->host);
+  for (uint16_t i = 0; i < op->n_deps; i++)
+    if (op->deps[i].kind == LS_DEP_END)
+      reach = later (reach, &g_array_index (w->reach, Reach, op->deps[i].index));
+    else if (op->deps[i].kind == LS_DEP_STREAM)
+      reach = later (reach, &w->last[op->deps[i].index]);
+  return ls_op_awaits (op) ? later (reach, g_hash_table_lookup (w->events, ls_name_key (instance, op->event)))
+                           : reach;
+}
+
+/* Messages that kernels have waited for from now on: after how many kernels. */
+static void
+await (Walk *w, int64_t message)
+{
+  for (; w->n_awaited <= message; w->n_awaited++) {
+    const Sent *sent = &g_array_index (w->sent, Sent, w->n_awaited);
+    const LsVersusSide more = { .before = sent->bytes * (double) w->passed->len };
+    sum_up (w->f->v->messages, sent->key, w->side, &more);
+  }
+}
+
+static uint64_t
+bytes_of (const LsOp *op)
+{
+  uint64_t bytes = op->bytes;
+  for (uint16_t i = 0; i < op->n_transfers; i++)
+    bytes += op->transfers[i].is_send ? op->transfers[i].bytes : 0;
+  return bytes;
+}
+
+static LsVersusSum
+kind_of (const LsOp *op)
+{
+  return (LsVersusSum) { .message = op->kind == LS_OP_COLLECTIVE ? op->coll : LS_N_COLL_KINDS };
+}
+
+/* is_lead: what only the first step does is not of this one. */
+static void
+pass (Walk *w, const LsInstance *instance, const LsOp *op, bool is_lead)
+{
+  Reach reach = reach_of (w, instance, op);
   if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->stream == LS_STREAM_COMPUTE) {
+    await (w, reach.message);
     w->phase = phase_of (w, op);
-    reach = w->passed->len;
+    reach.kernel = w->passed->len;
     ls_list_add (w->passed, &(Passed) { w->phase, op->site });
   }
+  w->before = reach;
+  if (ls_op_takes (op->kind, LS_TAKES_NETWORK)) {
+    reach.message = w->sent->len;
+    ls_list_add (w->sent, &(Sent) { kind_of (op), is_lead ? 0 : (double) bytes_of (op) });
+  }
   g_array_append_val (w->reach, reach);
-  w->last[op->stream] = MAX (w->last[op->stream], reach);
+  w->last[op->stream] = later (w->last[op->stream], &reach);
+  if (ls_op_records (op))
+    g_hash_table_insert (w->events, ls_name_key (instance, op->event), g_memdup2 (&reach, sizeof reach));
   if (ls_op_kinds[op->kind].host_waits)
-    w->host = MAX (w->host, reach);
+    w->host = later (w->host, &reach);
 }
 
 static char *
@@ -296,22 +352,23 @@ add_call (Walk *w, const LsOp *op, LsTime time)
 {
   bool is_group = op->kind == LS_OP_COLLECTIVE;
   uint32_t comm = is_group ? ls_plan_comm_of (w->plan, w->rank, (LsSlot) op->slot) : UINT32_MAX;
-  uint64_t bytes = op->bytes;
-  for (uint16_t i = 0; i < op->n_transfers; i++)
-    bytes += op->transfers[i].is_send ? op->transfers[i].bytes : 0;
+  uint64_t bytes = bytes_of (op);
   g_autofree char *size = ls_format_bytes (bytes);
   char *what = is_group
       ? g_strdup_printf ("%s of %s over %u", ls_coll_kind_names[op->coll].name, size,
                          comm == UINT32_MAX ? 1 : ls_plan_communicator (w->plan, comm).n_ranks)
       : g_strdup_printf ("%s to a neighbour", size);
-  int64_t reach = g_array_index (w->reach, int64_t, w->reach->len - 1);
+  int64_t reach = w->before.kernel;
   const Passed *after = reach >= 0 ? &g_array_index (w->passed, Passed, reach) : NULL;
   g_autofree char *of = after
       ? g_strdup_printf ("%s %s", phases[after->phase], ls_site_names[after->site].name)
       : g_strdup ("nothing");
   g_ptr_array_add (w->f->calls[w->side], (gpointer) g_intern_string (what));
   LsVersusRow key = { .section = LS_VERSUS_COLLECTIVES, .phase = w->phase, .what = what };
-  add (w->f, w->side, key, &(LsVersusSide) { .n = 1, .bytes = (double) bytes, .time = time }, of);
+  const LsVersusSide side
+      = { .n = 1, .bytes = (double) bytes, .time = time, .after = (double) bytes * (double) (reach + 1) };
+  sum_up (w->f->v->messages, kind_of (op), w->side, &side);
+  add (w->f, w->side, key, &side, of);
 }
 
 static void
@@ -332,7 +389,9 @@ add_op (Walk *w, const LsOp *op, LsTime time)
   if (!host_costs[op->host])
     return;
   key.what = g_strdup (host_costs[op->host]);
-  add (w->f, w->side, key, &(LsVersusSide) { .n = MAX (op->repeat, 1) }, NULL);
+  key.part = op->host;
+  uint64_t n = MAX (op->repeat, 1);
+  add (w->f, w->side, key, &(LsVersusSide) { .n = n, .time = (LsTime) n * w->costs.cost[op->host] }, NULL);
 }
 
 /* Of each op of a rank's program: what it takes alone; of a message once all are there. Newly allocated. */
@@ -366,28 +425,41 @@ walk (Filling *f, guint side, uint32_t rank)
   const LsProgram *program = &plan->programs[ls_plan_role (plan, rank)];
   g_autofree LsTime *times = times_of (job->timeline, rank, program);
   g_autoptr (GArray) passed = g_array_new (FALSE, FALSE, sizeof (Passed)),
-                     reach = g_array_new (FALSE, FALSE, sizeof (int64_t));
-  g_autoptr (GHashTable) events = g_hash_table_new (ls_name_hash, NULL);
+                     reach = g_array_new (FALSE, FALSE, sizeof (Reach)),
+                     sent = g_array_new (FALSE, FALSE, sizeof (Sent));
+  g_autoptr (GHashTable) events = g_hash_table_new_full (ls_name_hash, NULL, NULL, g_free);
   Walk w = { .f = f,
              .side = side,
              .plan = plan,
              .rank = rank,
              .passed = passed,
              .reach = reach,
-             .host = -1,
+             .host = { -1, -1 },
+             .sent = sent,
              .events = events,
              .phase = LS_TAG_F };
+  LsRunOptions options;
+  ls_run_options_init (&options);
+  w.costs = options.host;
+  ls_hardware_host (job->hardware, &job->strategy, &w.costs);
   for (guint s = 0; s < LS_N_STREAMS; s++)
-    w.last[s] = -1;
+    w.last[s] = (Reach) { -1, -1 };
   size_t at = 0;
   for (uint32_t i = 0; i < program->n_instances; i++) {
     const LsSegment *segment = &plan->segments[program->instances[i].segment];
     g_array_set_size (reach, 0);
     for (uint32_t o = 0; o < segment->n_ops; o++, at++) {
-      pass (&w, &program->instances[i], &segment->ops[o]);
-      if (i >= program->n_lead) /* what only the first step does is not of this one */
+      bool is_lead = i < program->n_lead;
+      pass (&w, &program->instances[i], &segment->ops[o], is_lead);
+      if (!is_lead)
         add_op (&w, &segment->ops[o], times[at]);
     }
+  }
+  await (&w, (int64_t) sent->len - 1);
+  for (guint i = 0; i < f->v->messages->len; i++) {
+    LsVersusSide *sum = &g_array_index (f->v->messages, LsVersusSum, i).sides[side];
+    sum->after /= MAX (passed->len, 1);
+    sum->before /= MAX (passed->len, 1);
   }
 }
 
@@ -403,6 +475,7 @@ add_memory (Filling *f, guint side, uint32_t rank)
     for (guint c = 0; c < LS_N_MEM; c++) {
       LsVersusRow key = { .section = LS_VERSUS_MEMORY,
                           .phase = LS_TAG_SYNC,
+                          .part = (uint8_t) c,
                           .what = g_strdup (ls_mem_category_names[c].name) };
       add (f, side, key, &(LsVersusSide) { .bytes = (double) class->at_peak[c] }, NULL);
     }
@@ -482,6 +555,22 @@ finish (LsVersus *v, Filling *f)
   v->n_calls_alike = n_in_order (f->calls[LS_VERSUS_CAPTURED], f->calls[LS_VERSUS_PLANNED]);
 }
 
+LsJobResult *
+ls_versus_replay (const LsJobSpec *like, const char *folder, GError **error)
+{
+  LsJobSpec spec;
+  if (!ls_job_spec_init_replay (&spec, folder, like->cluster, error))
+    return NULL;
+  spec.options = like->options;
+  spec.network = like->network;
+  spec.gpu_calibration = g_strdup (like->gpu_calibration);
+  spec.nccl = g_strdup (like->nccl);
+  spec.strategy.launch.nccl_env = g_strdup (like->strategy.launch.nccl_env);
+  LsJobResult *r = ls_job_spec_run (&spec, error);
+  ls_job_spec_clear (&spec);
+  return r;
+}
+
 LsVersus *
 ls_versus_new (const LsJobResult *captured, const LsJobResult *planned, uint32_t rank, GError **error)
 {
@@ -498,7 +587,8 @@ ls_versus_new (const LsJobResult *captured, const LsJobResult *planned, uint32_t
                     .n_ranks = n_alike[ls_plan_role (captured->plan, rank)],
                     .rows = ls_list_new (sizeof (LsVersusRow), clear_row),
                     .sections = g_array_new (FALSE, TRUE, sizeof (LsVersusSum)),
-                    .sites = g_array_new (FALSE, TRUE, sizeof (LsVersusSum)) };
+                    .sites = g_array_new (FALSE, TRUE, sizeof (LsVersusSum)),
+                    .messages = g_array_new (FALSE, TRUE, sizeof (LsVersusSum)) };
   Filling f = { .v = v, .place = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
   for (guint side = 0; side < LS_N_VERSUS_SIDES; side++) {
     f.of[side] = g_ptr_array_new_with_free_func ((GDestroyNotify) g_hash_table_unref);
@@ -525,6 +615,7 @@ ls_versus_free (LsVersus *v)
   g_array_unref (v->rows);
   g_array_unref (v->sections);
   g_array_unref (v->sites);
+  g_array_unref (v->messages);
   g_free (v);
 }
 

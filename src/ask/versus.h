@@ -12,12 +12,13 @@
  *     attention     phase, how many heads, queries, keys, width
  *     collectives   phase, kind, bytes, ranks
  *     copies        phase, direction
- *     host          what calls cost it
+ *     host          what calls cost it, each so often times its cost
  *     memory        what holds it when most is held
  *
  * and each row has both sides, one of which may have nothing. The phase of what is of none (a gather) is
  * that of the last kernel before it. What a message waits for is the last kernel of the compute stream that
- * must be over, by its dependencies and those of what they wait for.
+ * must be over, by its dependencies and those of what they wait for. Messages are taken to be over in the
+ * order in which they were sent.
  *
  * All is counted: the rows of a side add up to its program, op by op (tests/unit/ask/test_versus.c).
  *
@@ -53,6 +54,9 @@ typedef struct {
   uint64_t n; /* launches, calls */
   double flops, bytes;
   LsTime time;
+  /* Of sums of messages: bytes times the share of the step's kernels after which they may begin, and of those
+   * that do not wait for them. */
+  double after, before;
   char *of; /* "mul 64, add 32": what launches most of it; of messages after what they may begin */
 } LsVersusSide;
 
@@ -61,12 +65,13 @@ typedef struct {
   GPtrArray *because; /* LsAssumption, borrowed of the planned job: what may say otherwise, if it differs */
   LsVersusSide sides[LS_N_VERSUS_SIDES];
   uint8_t section, phase, site; /* LsVersusSection; LsTag: F, B, RECOMPUTE or OPTIMIZER; LsSite */
+  uint8_t part;                 /* of the host: LsHostCost; of memory: LsMemCategory */
   bool differs;
 } LsVersusRow;
 
-/* Of a section, or a site in a phase. */
+/* Of a section, or a site in a phase, or a kind of message. */
 typedef struct {
-  uint8_t section, phase, site;
+  uint8_t section, phase, site, message; /* message: LsCollKind; LS_N_COLL_KINDS: to a neighbour */
   LsVersusSide sides[LS_N_VERSUS_SIDES]; /* without `of` */
 } LsVersusSum;
 
@@ -77,8 +82,13 @@ typedef struct {
   GArray *rows;        /* LsVersusRow: those that differ first, the largest difference first */
   GArray *sections;    /* LsVersusSum, by section             */
   GArray *sites;       /* LsVersusSum of kernels, products and attention, by phase and site */
+  GArray *messages;    /* LsVersusSum, by kind                */
   guint n_calls_alike; /* messages that both send in the same order, perhaps with others between */
 } LsVersus;
+
+/* The captured step in a folder, on the machine of a job and with its ways to simulate. Errors: as of running
+ * a trace. */
+LsJobResult *ls_versus_replay (const LsJobSpec *like, const char *folder, GError **error);
 
 /* Both were run, on the same cluster, and outlive the result. LS_ERROR_CONFLICT: they have other numbers of
  * ranks, or no such rank. */

@@ -18,6 +18,7 @@
 #include "ask/profile/import_profile.h"
 #include "ask/schedule.h"
 #include "ask/sharing.h"
+#include "ask/derived.h"
 #include "ask/versus.h"
 #include "data/jobs/imported.h"
 #include "show/run/write_run.h"
@@ -154,6 +155,11 @@ char *ls_capture_layouts_to_json (const LsCaptureLayouts *layouts);
 /* A captured step next to the plan of the same job: totals, parts of the model, and what differs most. */
 char *ls_versus_to_text (const LsVersus *versus);
 char *ls_versus_to_json (const LsVersus *versus);
+
+char *ls_derived_to_text (const LsDerived *derived);
+char *ls_derived_to_json (const LsDerived *derived);
+/* The profile of that name (data/jobs/read_software.h). */
+char *ls_derived_file (const LsDerived *derived, const char *name);
 
 /* --- lab ----------------------------------------------------------------------------------------- */
 

@@ -86,7 +86,9 @@ ROWS = {
         --output job = SHIPPED --memory -- python3 train.py; --snapshot s.pickle = SHIPPED --memory -- python3 train.py; --report r.html = SHIPPED --memory -- python3 train.py
         --junit j.xml = SHIPPED --memory -- python3 train.py; --json = SHIPPED --memory -- python3 train.py
         --compare = SHIPPED --trace data/small-llama --cluster dgx-h100 --model data/models/small-llama.json --gpus 8
-        --trace data/small-llama = SHIPPED --compare --cluster dgx-h100 --model data/models/small-llama.json --gpus 8"""),
+        --trace data/small-llama = SHIPPED --compare --cluster dgx-h100 --model data/models/small-llama.json --gpus 8
+        --profile p.json = SHIPPED --jobs data/profile.csv --cluster dgx-h100 --software torchtitan-2025-03
+        --jobs data/profile.csv = SHIPPED --profile p.json --cluster dgx-h100 --software torchtitan-2025-03"""),
     "place": (JOB + " --placement cyclic", "--output o.json; --any-nodes ! --cluster pair:nodes=4,fabric.nodes_per_leaf=2,fabric.oversubscription=2 --placement 0,2; --report r.html; --format json; --json; --csv"),
     "train": (JOB + " --tokens 1000000000 --reliability lab", """
         --ignore-memory ! --model tiny:layers=900; --tokens 2000000000; --train-steps 100 = --model tiny --cluster pair --gpus 4 --global-batch 16; --loss 3 = --model tiny --cluster pair --gpus 4 --global-batch 16

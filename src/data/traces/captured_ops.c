@@ -372,7 +372,8 @@ outermost (const Writing *w, int64_t row)
 static bool
 is_of_data (const Writing *w, int64_t row)
 {
-  static const char *const ranges[] = { "FSDP::", "fsdp::", "FullyShardedDataParallel._", "c10d::" };
+  static const char *const ranges[]
+      = { "FSDP::", "fsdp::", "FullyShardedDataParallel._", "c10d::", "torch::distributed::reducer::" };
   for (; row >= 0; row = caller_of (w, row))
     for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
       if (g_str_has_prefix (operator_of (w, row) ? operator_of (w, row) : "", ranges[i]))

@@ -702,6 +702,8 @@ class CaptureOptions(JobOptions, total=False):
     output: Text  # Write a trace of its last step into a new folder, which run --trace replays on any cluster
     compare: Switch  # Its step next to the plan of the same job: what either does that the other does not, and why
     trace: Text  # With --compare: a step that was captured before, in the place of COMMAND
+    profile: Text  # Write the software profile that is nearest to captured steps of the jobs of --jobs
+    jobs: Text  # With --profile: a CSV with a column trace, folders of captured steps, and options of each job
     cluster: File  # On which its ranks run: its GPU, and how many a node has
     gpu: File  # The GPU alone, eight to a node; default h100
     world: Number  # Ranks in all; default: those that the command starts
@@ -741,7 +743,8 @@ def capture(*arguments: Text, progress: Progress | None = None, **options: Unpac
     what a step does is written, as a trace that lockstep run --trace replays; with --clock
     the program's clocks say what the cluster would take. The program is not changed, and
     nothing but COMMAND is run. What it prints goes to stderr. With --compare its step stands
-    next to the plan of the same job, which options of lockstep run say."""
+    next to the plan of the same job, which options of lockstep run say. With --profile the
+    keys of a software profile follow from captured steps of several jobs."""
 
 class ShareOptions(TypedDict, total=False):
     file: File  # The jobs, their nodes and starts
