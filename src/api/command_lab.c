@@ -35,6 +35,10 @@ load_all (GError **error)
       return NULL;
     g_ptr_array_add (labs, lab);
   }
+  if (labs->len == 0)
+    return ls_fail_null (
+        error, LS_ERROR_INPUT,
+        "no labs were found in strategies/labs: Lockstep's data are not there (LS_DATA_DIR)");
   return g_steal_pointer (&labs);
 }
 
@@ -135,9 +139,12 @@ check (const LsRequest *r, LsLab *lab, LsAnswer *a, GError **error)
     lab_free (lab);
     return FALSE;
   }
-  if (grades->n_wrong > 0)
-    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "%u of %u answers %s wrong", grades->n_wrong,
-                         grades->n_wrong + grades->n_right, grades->n_wrong == 1 ? "is" : "are");
+  guint n = grades->n_wrong + grades->n_right;
+  if (n == 1 && grades->n_wrong == 1)
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "the answer is wrong");
+  else if (grades->n_wrong > 0)
+    ls_answer_fail_with (a, LS_ERROR_TOLERANCE, "%u of %u answers %s wrong", grades->n_wrong, n,
+                         grades->n_wrong == 1 ? "is" : "are");
   Checked *c = g_new (Checked, 1);
   *c = (Checked) { lab, grades };
   ls_answer_take (a, c, &forms);

@@ -60,7 +60,26 @@ value_of (Lab *l, const char *formula, double *ret_value, GError **error)
   return ls_lab_formula (formula, look_up, l, ret_value, error);
 }
 
+#define NEAR_MISTAKE 0.1 /* of its value: what is farther was calculated otherwise */
+
+static const char other_unit[] = "The number is right in another unit than the one that the question names.";
+
 /* --- one answer ------------------------------------------------------------------------------------- */
+
+/* Whether the answer is right in another unit: a share for per cent, GB for GiB, bits for bytes, ms for s. */
+static bool
+is_other_unit (double given, double value, double reach)
+{
+  static const double factors[] = { 100, 1000, 1e6, 1e9, 1024, 1048576, 8, 60, 3600 };
+  static const double binary[] = { 1.073741824, 1.048576 }; /* GiB, MiB for GB, MB */
+  for (guint i = 0; i < G_N_ELEMENTS (factors); i++)
+    if (fabs (given * factors[i] - value) <= reach || fabs (given / factors[i] - value) <= reach)
+      return true;
+  for (guint i = 0; i < G_N_ELEMENTS (binary); i++)
+    if (fabs (given * binary[i] - value) <= reach)
+      return true;
+  return false;
+}
 
 static gboolean
 grade_number (Lab *l, const LsLabQuestion *q, LsLabGrade *g, GError **error)
@@ -77,12 +96,14 @@ grade_number (Lab *l, const LsLabQuestion *q, LsLabGrade *g, GError **error)
       return FALSE;
     double half = fabs (wrong - value) / 2, off = fabs (g->given - wrong);
     reach = MIN (reach, half);
-    if (off > half || off >= nearest)
+    if (off > MIN (half, NEAR_MISTAKE * fabs (wrong)) || off >= nearest)
       continue;
     nearest = off;
     g->hint = m->hint;
   }
   g->verdict = fabs (g->given - value) <= reach ? LS_LAB_RIGHT : LS_LAB_WRONG;
+  if (isinf (nearest) && *g->unit && is_other_unit (g->given, value, reach))
+    g->hint = other_unit;
   return TRUE;
 }
 
@@ -132,12 +153,14 @@ take_answer (LsLabGrades *all, const char *answer, GError **error)
     if (strcmp (g->name, name) != 0)
       continue;
     char *end;
+    if (g->verdict != LS_LAB_OPEN)
+      return ls_fail (error, LS_ERROR_USAGE, "%s is answered twice", name);
     g->given = g_ascii_strtod (sign + 1, &end);
     bool is_number = end > sign + 1 && *end == '\0' && isfinite (g->given);
     g->verdict = LS_LAB_WRONG; /* until it is graded */
     return is_number
         || ls_fail (error, LS_ERROR_USAGE, "%s: expected a number%s%s; got \"%s\"", name,
-                    *g->unit ? " of " : "", g->unit, sign + 1);
+                    *g->unit ? " in " : "", g->unit, sign + 1);
   }
   return refuse_name (all->lab, name, error);
 }

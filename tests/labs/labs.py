@@ -71,9 +71,12 @@ def check_questions(lab, measures):
             code, grades = lab_check(lab, f"{q['name']}={wrong!r}")
             check(code == 5 and grades[q["name"]]["hint"] == m["hint"], f"{lab['name']}: {q['name']}={wrong:g}: {m['hint']!r}, not {grades}")
             check(not has_number(m["hint"], right[q["name"]]), f"{lab['name']}: a hint has the answer of {q['name']}: {m['hint']}")
-        far = max(abs(right[q["name"]]), *(abs(measures.value(lab, m["value"])) for m in q["mistakes"])) * 100 + 1
+        far = max(abs(right[q["name"]]), *(abs(measures.value(lab, m["value"])) for m in q["mistakes"])) * 77 + 1
         code, grades = lab_check(lab, f"{q['name']}={far!r}")
         check(code == 5 and grades[q["name"]]["hint"] == q["hint"], f"{lab['name']}: {q['name']}={far:g} is near no mistake: {grades}")
+        if q.get("unit"):
+            code, grades = lab_check(lab, f"{q['name']}={right[q['name']] * 1000!r}")
+            check(code == 5 and "another unit" in grades[q["name"]]["hint"], f"{lab['name']}: {q['name']} times 1000 is of another unit: {grades}")
 
 
 def check_task(lab, measures):
