@@ -140,7 +140,7 @@ ls_request_name_files (const LsRequest *r)
   ls_data_are_near ();
   for (guint i = 0; i < r->given->len; i++) {
     const char *value = g_array_index (r->given, Given, i).value;
-    g_auto (GStrv) words = g_strsplit_set (value, " \t\n,=:", -1); /* of a case, "file:PATH" */
+    g_auto (GStrv) words = g_strsplit_set (value, " \t\n,=:+", -1); /* of a case, "file:PATH", "A+B" */
     ls_near_add (value);
     for (char **word = words; *word; word++)
       ls_near_add (*word);

@@ -92,9 +92,7 @@ ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, const char
   }
   run->map = ls_topo_map_new (run->cluster);
   const LsClusterSpec *c = &run->cluster->spec;
-  const char *by = spec->strategy.gpus > 0 ? "by --gpus"
-      : c->fabric_is_assumed               ? LS_ONE_NODE_OF_NCCL
-                                           : "the cluster's file";
+  const char *by = spec->strategy.gpus > 0 ? "by --gpus" : "the cluster's file";
   if (ls_cluster_traits (c)->is_slice) {
     ls_assumptions_add_place (&run->map->assumptions, spec->cluster, c, spec->slice[0] > 0, "");
     return g_steal_pointer (&run);

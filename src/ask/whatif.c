@@ -439,8 +439,7 @@ static void
 propose_links (Proposals *p)
 {
   const LsClusterSpec *s = &p->r->cluster->spec;
-  bool is_xml = strstr (p->spec->cluster, ".xml") != NULL;
-  if (!ls_cluster_traits (s)->has_counts || is_xml)
+  if (!ls_cluster_traits (s)->has_counts)
     return;
   g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
   if (s->nics.n > 0 && s->n_nodes > 1) {
@@ -710,7 +709,7 @@ ls_what_if_assume_others (const LsJobSpec *spec, const LsWhatIf *w, double least
   g_autofree char *own = ls_cluster_change (spec->cluster, c, "gpu.usd_per_hour", "USD");
   ls_price_assume_hour (&(LsPrice) { .usd_per_gpu_hour = w->now.usd_per_gpu_hour },
                         row_on (w, NULL, least_gain, most) ? "$%s for an hour of a GPU" : NULL,
-                        ls_cluster_is_changed (spec->cluster, c, "gpu.usd_per_hour") ? NULL : file, own,
+                        ls_cluster_is_changed (spec->cluster, "gpu.usd_per_hour") ? NULL : file, own,
                         &r->assumptions);
   for (guint i = 0; successors && i < successors->len; i++) {
     const char *cluster = g_array_index (successors, char *, i);

@@ -642,9 +642,6 @@ check (const LsCalibrateRun *run, GError **error)
   if (!name)
     return ls_fail (error, LS_ERROR_USAGE,
                     "expected --cluster: what is measured of links goes into a copy of its file");
-  if (g_str_has_suffix (name, ".xml"))
-    return ls_fail (error, LS_ERROR_UNSUPPORTED,
-                    "%s: what is measured goes into a cluster file in JSON, not into XML", name);
   const char *has = run->machine->spec.gpu.name, *measured = run->gpu.name;
   size_t n = strcspn (has, ":"); /* "h100:reserved=2GiB" is an h100 */
   if (n != strcspn (measured, ":") || strncmp (has, measured, n) != 0)
@@ -705,7 +702,7 @@ ls_calibrate_run_machine_json (const LsCalibrateRun *run, const char *name, cons
     g_ptr_array_add (changes, g_strdup (g_ptr_array_index (run->changes, i)));
   if (calibration)
     take_calibration (run, changes, path, calibration);
-  LsJsonDoc *base = ls_data_load (LS_DATA_CLUSTERS, run->machine_name, diags);
+  LsJsonDoc *base = ls_cluster_open (run->machine_name, diags);
   base = base && calibration ? ls_cluster_with_own_gpu (base, diags) : base;
   g_autofree char *source = source_of (run);
   char *text = base ? ls_cluster_changed_to_json (base, changes, name, source, diags) : NULL;

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "calibrate/fit_report.h"
 #include "calibrate/runs_fit.h"
-#include "data/datadir.h"
+#include "data/machines/machines.h"
 #include "job/hardware.h"
 #include "job/job_cases.h"
 #include "job/job_interval.h"
@@ -480,10 +480,7 @@ ls_calibrate_runs_json (const LsCalibrateRuns *run, const char *name, GError **e
   if (isnan (run->report.error.after))
     return ls_fail_null (error, LS_ERROR_FAILED, "%s: nothing was fitted, so there is nothing to write",
                          name);
-  if (strstr (run->name, ".xml"))
-    return ls_fail_null (error, LS_ERROR_UNSUPPORTED,
-                         "%s: what is fitted goes into a cluster file in JSON, not into XML", run->name);
-  g_autoptr (LsJsonDoc) base = ls_data_load (LS_DATA_CLUSTERS, run->name, diags);
+  g_autoptr (LsJsonDoc) base = ls_cluster_open (run->name, diags);
   if (base)
     return ls_fitted_to_json (base, &run->report, name);
   ls_diag_list_to_error (diags, error);

@@ -351,7 +351,7 @@ typedef struct LsClusterSpec {
   GArray *others;     /* LsOtherNodes; NULL: all nodes are alike   */
   GArray *unsaid;     /* LsUnsaid, of a user's own file; NULL: nothing */
   LsFitted fitted;
-  bool gpu_is_assumed, fabric_is_assumed; /* where its file has none: one of NCCL */
+  bool gpu_is_assumed;    /* by sm or gcn of a file of NCCL */
   GArray *guessed;        /* char *: what the files that it was made from do not say; NULL: nothing */
   const char *unread;     /* of such a file, interned: what has no effect; NULL: nothing */
   const char *links_like; /* likewise: the cluster as whose its NVLinks and NICs are, where it says none */

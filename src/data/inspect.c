@@ -85,14 +85,6 @@ inspect_cluster (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
-inspect_nccl_topo (const char *path, LsDiagList *diags)
-{
-  LsClusterSpec spec;
-  return ls_nccl_topo_parse (NULL, 0, path, NULL, &spec, diags) ? describe_cluster (path, &spec, diags)
-                                                                : NULL;
-}
-
-static char *
 inspect_placement (const LsJsonDoc *doc, LsDiagList *diags)
 {
   g_autoptr (LsAllocation) a = ls_placement_read (doc, diags);
@@ -309,11 +301,8 @@ inspect_set (const LsJsonDoc *set, const char **ret_kind, LsDiagList *diags)
 char *
 ls_inspect_file (const char *path, const char **ret_kind, LsDiagList *diags)
 {
-  if (ls_is_nccl_topo (path)) {
-    *ret_kind = "cluster";
-    return inspect_nccl_topo (path, diags);
-  }
-  g_autoptr (LsJsonDoc) doc = ls_data_open (path, diags);
+  bool is_of_files = ls_cluster_is_of_files (path);
+  g_autoptr (LsJsonDoc) doc = is_of_files ? ls_cluster_open (path, diags) : ls_data_open (path, diags);
   if (!doc)
     return NULL;
   const cJSON *schema = schema_of (doc);

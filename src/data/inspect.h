@@ -6,10 +6,10 @@
 #include "data/datadir.h"
 #include "data/text/json_out.h"
 
-/* Reads a file of the kind that its "schema" names, a Hugging Face model if it has none, or a topology file
- * of NCCL (*.xml), with all checks, also whether a cluster can be built. Returns what it holds in a line
- * ("model, 96 layers, 174.6e9 parameters"), newly allocated, or NULL with located diagnostics. *ret_kind: as
- * the "schema" of a file has it, "model" of "lockstep.model/1"; static. */
+/* Reads a file of the kind that its "schema" names, a Hugging Face model if it has none, or what shows a
+ * machine (data/text/lookalike.h), with all checks, also whether a cluster can be built. What it holds is
+ * returned in a line ("model, 96 layers, 174.6e9 parameters"), newly allocated, or NULL with diagnostics.
+ * *ret_kind: as the "schema" of a file has it, "model" of "lockstep.model/1"; static. */
 char *ls_inspect_file (const char *path, const char **ret_kind, LsDiagList *diags);
 
 /* The same of one file of ours, which is taken. */

@@ -664,22 +664,15 @@ add_brief (GArray **all, const char *key, char *value, const char *words, const 
 char *
 ls_cluster_change (const char *cluster, const LsClusterSpec *c, const char *path, const char *kind)
 {
-  const bool is_nccl = c->fabric_is_assumed;
-  if (is_nccl && !g_str_has_prefix (path, "gpu."))
-    return g_strdup_printf ("\"%s\" of a cluster in JSON", path);
-  const char *name = is_nccl ? c->gpu.name : ls_json_is_given (cluster) ? c->name : cluster;
-  g_autofree char *change = g_strconcat (is_nccl ? path + strlen ("gpu.") : path, "=", kind, NULL),
-                  *changed = ls_override_add (name, change);
-  return is_nccl ? g_strdup_printf ("x-gpu=\"%s\" in its <system>", changed)
-                 : g_strconcat ("--cluster ", changed, NULL);
+  g_autofree char *change = g_strconcat (path, "=", kind, NULL),
+                  *changed = ls_override_add (ls_json_is_given (cluster) ? c->name : cluster, change);
+  return g_strconcat ("--cluster ", changed, NULL);
 }
 
 bool
-ls_cluster_is_changed (const char *cluster, const LsClusterSpec *c, const char *path)
+ls_cluster_is_changed (const char *cluster, const char *path)
 {
-  return c->fabric_is_assumed && g_str_has_prefix (path, "gpu.")
-      ? ls_override_changes (c->gpu.name, path + strlen ("gpu."), "")
-      : ls_override_changes (cluster, path, "");
+  return ls_override_changes (cluster, path, "");
 }
 
 /* What a cluster's file says. */
@@ -697,7 +690,7 @@ add_of_file (GArray **all, const LsJobSpec *spec, const LsClusterSpec *c, const 
   for (guint i = 0; i < n; i++) {
     g_autofree char *change = ls_cluster_change (spec->cluster, c, of[i].path, of[i].kind),
                     *value = of[i].value;
-    bool is_given = of[i].given || ls_cluster_is_changed (spec->cluster, c, of[i].path);
+    bool is_given = of[i].given || ls_cluster_is_changed (spec->cluster, of[i].path);
     const char *file
         = g_str_has_prefix (of[i].path, "gpu.") ? "the accelerator's file" : "the cluster's file";
     if (of[i].holds)
@@ -823,34 +816,20 @@ ls_assumptions_add (GArray **all, const char *key, char *value, const char *word
 void
 ls_assumptions_add_unsaid (GArray **all, const char *cluster, const LsClusterSpec *c, bool has_fabric)
 {
-  static const char has_none[] = "NCCL's file has none", of_ecmp[] = "ways of ECMP by seed %s";
+  static const char of_ecmp[] = "ways of ECMP by seed %s";
   const char *why_seed = c->network.seed > 0 ? "the cluster's file" : "by default";
   g_autofree char *seed = ls_cluster_change (cluster, c, "fabric.seed", "N");
-  if (c->gpu_is_assumed)
-    ls_assumptions_add (all, "gpu", g_strdup (c->gpu.name), "accelerators %s", "by sm or gcn of <gpu>",
-                        "x-gpu=\"NAME\" in its <system>");
-  if (c->fabric_is_assumed && has_fabric)
-    ls_assumptions_add (all, "fabric", g_strdup ("non-blocking leaf-spine"), "fabric %s", has_none,
-                        "\"fabric\" of a cluster in JSON");
-  if (c->fabric_is_assumed)
-    ls_assumptions_add (all, "latencies", g_strdup ("as in dgx-h100"), "latencies %s", has_none,
-                        "\"latency\" of links of a cluster in JSON");
-  if (c->links_like)
-    ls_assumptions_add (all, "links", g_strdup_printf ("as in %s", c->links_like), "NVLinks and NICs %s",
-                        has_none, "a dump by NCCL_TOPO_DUMP_FILE on the machine, or a cluster in JSON");
-  if (c->unread)
-    ls_assumptions_add (all, "unread", g_strdup (c->unread), "without %s", "not taken from NCCL's file",
-                        "a cluster in JSON");
   if (c->guessed) {
     g_autoptr (GString) guesses = g_string_new (NULL);
     for (guint i = 0; i < c->guessed->len; i++)
       g_string_append_printf (guesses, "%s%s", i > 0 ? "; " : "", g_array_index (c->guessed, char *, i));
     ls_assumptions_add (all, "guessed", g_strdup (guesses->str), "guessed: %s",
-                        "not in the files that the cluster was made from", "a cluster in JSON");
+                        "not in the files that the cluster was made from",
+                        "FILE:gpu=NAME, or what lockstep topology --from FILE -o writes, changed");
   }
   if (c->network.routing == LS_ROUTING_ECMP && has_fabric)
     ls_assumptions_add (all, "fabric_seed", g_strdup_printf ("%u", c->network.seed), of_ecmp,
-                        ls_cluster_is_changed (cluster, c, "fabric.seed") ? NULL : why_seed, seed);
+                        ls_cluster_is_changed (cluster, "fabric.seed") ? NULL : why_seed, seed);
   for (guint i = 0; c->unsaid && i < c->unsaid->len; i++) {
     const LsUnsaid *unsaid = &g_array_index (c->unsaid, LsUnsaid, i);
     g_autofree char *words = g_strconcat (unsaid->path, " %s", NULL);
@@ -880,7 +859,7 @@ ls_assumptions_add_place (GArray **all, const char *cluster, const LsClusterSpec
                         command ? option : changed_slice);
   if (trays)
     ls_assumptions_add (all, "segment", trays, command && !*command ? NULL : "%s",
-                        ls_cluster_is_changed (cluster, c, "node.segment") ? NULL : "by the number of GPUs",
+                        ls_cluster_is_changed (cluster, "node.segment") ? NULL : "by the number of GPUs",
                         command ? "--segment N" : changed_segment);
 }
 

@@ -49,13 +49,11 @@ GArray *ls_assumptions_of_knobs (const LsJobSpec *spec, const LsJobResult *r, co
 void ls_assumptions_add_times (GArray **all, const LsJobSpec *spec, const LsHardware *hardware,
                                const LsPlan *plan, uint32_t n_ranks);
 
-/* What to type for another value of a key of a cluster's file, "gpu.reserved" and "SIZE"; newly allocated. A
- * file of NCCL takes changes of its accelerator alone. cluster: as it was asked for. */
+/* What to type for another value of a key of a cluster's file, "gpu.reserved" and "SIZE"; newly allocated.
+ * cluster: as it was asked for. */
 char *ls_cluster_change (const char *cluster, const LsClusterSpec *spec, const char *path, const char *kind);
 /* Whether that is done. */
-bool ls_cluster_is_changed (const char *cluster, const LsClusterSpec *spec, const char *path);
-
-#define LS_ONE_NODE_OF_NCCL "NCCL's file is of one" /* whence a number of nodes is */
+bool ls_cluster_is_changed (const char *cluster, const char *path);
 
 /* Adds what the file of a cluster has not, but another could, and which ways of a drawn fabric. cluster: as
  * it was asked for. *all NULL: a new array. */

@@ -591,9 +591,7 @@ assume (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsHardware *h,
              has_nccl = !h || !ls_cluster_traits (&h->spec)->is_slice, /* a torus has none */
       has_trust = spec->compare && ((const LsMeasuredCollective *) run->measured->pdata[0])->trust;
   const char *by_nodes = is_sized ? "all of what is given" : "all of the nodes",
-             *by_gpus = spec->gpus     ? "by --gpus"
-      : h && h->spec.fabric_is_assumed ? LS_ONE_NODE_OF_NCCL
-                                       : "the cluster's file",
+             *by_gpus = spec->gpus ? "by --gpus" : "the cluster's file",
              *by_rows = run->has_ways ? "as a row has it, else auto" : NULL,
              *rates = spec->compare ? "gpu.nccl=NAME behind the cluster's name in FILE" : "--nccl NAME";
   const struct {

@@ -13,6 +13,7 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/field.h"
+#include "data/text/lookalike.h"
 #include "data/text/text_place.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"

@@ -44,7 +44,7 @@ extern const LsDataFile ls_cluster_file; /* LsClusterSpec */
 extern const LsField ls_cluster_fields[];
 extern const LsField ls_link_fields[]; /* of an LsLinkSpec */
 
-/* What ends in ".xml" is a topology file of NCCL. */
+/* By a name or path, as of ls_cluster_open(). */
 bool ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
 /* The link of which "node.nics.link" or a key inside it, "node.nics.link.bandwidth", speaks; NULL: of
  * none. */
@@ -160,15 +160,6 @@ extern const LsField ls_jitter_fields[];
  *
  * Deviations: NCCL multiplies PCI traffic between GPUs at Intel CPUs by 6/5; not here. */
 
-bool ls_is_nccl_topo (const char *path); /* ends in ".xml" */
-
-/* Of n bytes, or, text NULL, of the file of that path. gpu: name of the accelerator, or NULL: as the
- * attribute x-gpu of <system> says, else by compute capability (70 v100, 80 a100-80g, 90 h100, 100 b200:
- * the file does not know the memory). On success the caller clears *ret_spec; on failure it is untouched
- * and diags says why (LS_ERROR_INPUT). */
-bool ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu,
-                         LsClusterSpec *ret_spec, LsDiagList *diags);
-
 /* --- topology_from.c: a cluster from files of other programs ---------------------------------- */
 
 /* The kinds of files are rows there; each describes a node or a fabric, and "FILE:gpu=NAME" says which
@@ -176,5 +167,10 @@ bool ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char
  * fabric if no file has one. NULL-terminated. The cluster as JSON (ls_json_is_given()), with what was guessed
  * under that key, newly allocated; NULL: diagnostics (LS_ERROR_INPUT). */
 char *ls_topology_from (const char *const *files, const char *name, LsDiagList *diags);
+
+/* The cluster of a name or path, or of such files, "A+B:gpu=NAME,nodes=4", with the changes made; NULL:
+ * diagnostics (LS_ERROR_INPUT). */
+LsJsonDoc *ls_cluster_open (const char *name, LsDiagList *diags);
+bool ls_cluster_is_of_files (const char *name);
 
 #endif

@@ -169,7 +169,7 @@ ls_tree_take_like (LsNodeTree *m, const char *name)
   if (!ls_data_file_load (&ls_gpu_file, name, &gpu, m->diags))
     return false;
   g_autofree LsClusterSpec *like = g_new0 (LsClusterSpec, 1);
-  bool ok = gpu.cluster ? ls_cluster_load (gpu.cluster, like, m->diags)
+  bool ok = gpu.cluster ? m->load (gpu.cluster, like, m->diags)
                         : ls_tree_wrong (m, 0, "lockstep list gpus",
                                          "%s names no cluster, as whose NVLinks and NICs could be", name);
   ls_gpu_clear (&gpu);
@@ -501,7 +501,6 @@ make (LsNodeTree *m, const char *gpu)
   s->name = g_strndup (base, strlen (base) - (g_str_has_suffix (base, ".xml") ? strlen (".xml") : 0));
   s->source = g_strdup_printf ("%s, %s; fabric assumed: non-blocking leaf-spine", m->path, m->what);
   s->gpu_is_assumed = !gpu && !m->gpu;
-  s->fabric_is_assumed = true;
   s->n_nodes = 1;
   s->interior = LS_INTERIOR_LIST;
   s->list.vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
@@ -526,14 +525,19 @@ make (LsNodeTree *m, const char *gpu)
 }
 
 bool
-ls_tree_read (LsTreeReader read, const char *what, const char *text, gsize n, const char *path,
-              const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags)
+ls_tree_read (LsTreeReader read, LsTreeLoad load, const char *what, const char *text, gsize n,
+              const char *path, const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
   LsClusterSpec spec = { 0 };
   g_autoptr (GArray) parts = g_array_new (FALSE, FALSE, sizeof (LsTreePart)),
                      nvlinks = g_array_new (FALSE, FALSE, sizeof (LsTreeNvlink));
-  LsNodeTree m
-      = { .path = path, .what = what, .diags = diags, .parts = parts, .nvlinks = nvlinks, .spec = &spec };
+  LsNodeTree m = { .path = path,
+                   .what = what,
+                   .diags = diags,
+                   .load = load,
+                   .parts = parts,
+                   .nvlinks = nvlinks,
+                   .spec = &spec };
   bool ok = read (&m, text, n, gpu);
   g_autofree bool *is_used = m.is_used = g_new0 (bool, parts->len + 1);
   g_autofree char **names = m.names = g_new0 (char *, parts->len + 1);

@@ -38,9 +38,13 @@ typedef struct {
   uint64_t busid; /* of the other GPU */
 } LsTreeNvlink;
 
+/* ls_cluster_load(), which reads files through these readers. */
+typedef bool (*LsTreeLoad) (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags);
+
 typedef struct {
   const char *path, *what; /* of the file; "a topology file of NCCL" */
   LsDiagList *diags;
+  LsTreeLoad load; /* of the cluster that an accelerator's file names */
   char *gpu;       /* that the file names, owned; NULL: none */
   GArray *parts;   /* LsTreePart */
   GArray *nvlinks; /* LsTreeNvlink */
@@ -85,13 +89,15 @@ GStrv ls_tree_words (const char *line, gsize n);
 /* "0000:1b:00.0" or "00000000:1B:00.0". */
 bool ls_tree_busid (const char *text, uint64_t *ret);
 
-/* A reader: fills the tree from n bytes, and says how it makes accelerators of what it found; gpu as of
- * ls_nccl_topo_parse(). */
+/* A reader: fills the tree from n bytes, and says how it makes accelerators of what it found; gpu: name of
+ * the accelerator, or NULL: as the file says, else by what is in it; of NCCL's by its attribute x-gpu of
+ * <system>, else by compute capability (70 v100, 80 a100-80g, 90 h100, 100 b200), which knows no memory. */
 typedef bool (*LsTreeReader) (LsNodeTree *m, const char *text, gsize n, const char *gpu);
 
-/* Of n bytes; on success the caller clears *ret_spec. */
-bool ls_tree_read (LsTreeReader read, const char *what, const char *text, gsize n, const char *path,
-                   const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags);
+/* Of n bytes. On success the caller clears *ret_spec; on failure it is untouched and diags says why
+ * (LS_ERROR_INPUT). */
+bool ls_tree_read (LsTreeReader read, LsTreeLoad load, const char *what, const char *text, gsize n,
+                   const char *path, const char *gpu, LsClusterSpec *ret_spec, LsDiagList *diags);
 
 bool ls_tree_read_nccl (LsNodeTree *m, const char *text, gsize n, const char *gpu);   /* read_nccl_topo.c   */
 bool ls_tree_read_lstopo (LsNodeTree *m, const char *text, gsize n, const char *gpu); /* read_lstopo.c      */

@@ -9,16 +9,6 @@
 
 #define SPEC(member) offsetof (LsClusterSpec, member)
 
-const LsField ls_link_fields[] = {
-  { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
-    .max = 1e15 },
-  { "efficiency", LS_FIELD_DOUBLE, offsetof (LsLinkSpec, efficiency), .required = true, .above = true,
-    .max = 1 },
-  { "latency", LS_FIELD_TIME, offsetof (LsLinkSpec, latency), .required = true, .max = (double) LS_S },
-  { "source", LS_FIELD_STRING, offsetof (LsLinkSpec, source), .required = true },
-  { .table = "cluster.link" },
-};
-
 /* --- what joins the nodes ------------------------------------------------------------------------ */
 
 static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE },
@@ -449,16 +439,14 @@ static bool
 read_like (const LsJsonDoc *doc, const cJSON *at, const LsClusterSpec *s, LsOtherNodes *other,
            LsDiagList *diags)
 {
-  bool is_xml = ls_is_nccl_topo (other->like);
-  g_autofree char *message = NULL;
-  g_autofree char *name = ls_override_bare (other->like);
-  g_autofree char *path = is_xml ? g_strdup (name) : ls_data_find (LS_DATA_CLUSTERS, name, &message);
-  if (!path)
+  g_autofree char *message = NULL, *name = ls_override_bare (other->like),
+                  *path = ls_data_find (LS_DATA_CLUSTERS, name, &message);
+  if (!path && !ls_cluster_is_of_files (name))
     return ls_json_doc_wrong (doc, at, diags, "%s", message);
-  g_autoptr (LsJsonDoc) like = is_xml ? NULL : ls_data_load (LS_DATA_CLUSTERS, other->like, diags);
-  if (!is_xml && !like)
+  g_autoptr (LsJsonDoc) like = ls_cluster_open (other->like, diags);
+  if (!like)
     return false;
-  if (like && ls_json_doc_at (like, "other_nodes"))
+  if (ls_json_doc_at (like, "other_nodes"))
     return ls_json_doc_wrong (doc, at, diags, "a cluster whose nodes are all alike goes here");
   g_autofree LsClusterSpec *spec = g_new0 (LsClusterSpec, 1);
   if (!ls_cluster_load (other->like, spec, diags))
@@ -710,15 +698,8 @@ const LsDataFile ls_cluster_file = { "cluster",
 bool
 ls_cluster_load (const char *name, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
-  const char *named = ls_json_is_given (name) ? NULL : strstr (name, ".xml:gpu=");
-  g_autofree char *xml = named ? g_strndup (name, (gsize) (named - name) + strlen (".xml")) : NULL;
-  if (named || ls_is_nccl_topo (name))
-    return ls_nccl_topo_parse (NULL, 0, named ? xml : name, named ? named + strlen (".xml:gpu=") : NULL,
-                               ret_spec, diags);
-  if (!ls_json_is_given (name) && strstr (name, ".xml:"))
-    return ls_file_diag (diags, LS_ERROR_INPUT, NULL, "--nodes gives it another number of nodes",
-                         "\"%s\": changes go with JSON; an XML file takes gpu=NAME alone", name);
-  if (!ls_data_file_load (&ls_cluster_file, name, ret_spec, diags))
+  g_autoptr (LsJsonDoc) doc = ls_cluster_open (name, diags);
+  if (!doc || !ls_data_file_read (&ls_cluster_file, doc, ret_spec, diags))
     return false;
   g_autofree char *bare = ls_override_bare (name);
   bool is_own = ls_data_is_path (bare);

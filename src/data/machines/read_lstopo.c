@@ -335,7 +335,7 @@ finish (Reading *r, const char *named)
   bool by_model = !m->gpu && r->model && (m->gpu = ls_tree_gpu_of_product (r->model));
   if (!m->gpu)
     return ls_tree_wrong (m, 0, "lockstep list gpus",
-                          "%s %s is of no file in topologies/gpu: name the accelerator, --from %s:gpu=h100",
+                          "%s %s is of no file in topologies/gpu: name the accelerator, %s:gpu=h100",
                           r->first_id ? "PCI device" : "accelerator",
                           r->first_id    ? r->first_id
                               : r->model ? r->model

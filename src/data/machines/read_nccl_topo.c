@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "data/machines/node_tree.h"
-#include "data/text/text_place.h"
+#include "data/text/lookalike.h"
 
 #define MAX_THINGS 4096
 #define MAX_HEAD   4096 /* bytes that tell what another file is */
@@ -390,7 +390,7 @@ ls_tree_read_nccl (LsNodeTree *m, const char *text, gsize n, const char *gpu)
         m, 0,
         "what NCCL dumps on the machine itself has all of it (NCCL_TOPO_DUMP_FILE); lockstep "
         "list gpus",
-        "no <gpu>, as in files that clouds ship: name it, --cluster %s:gpu=h100, or "
+        "no <gpu>, as in files that clouds ship: name it, %s:gpu=h100, or "
         "x-gpu=\"h100\" in <system>",
         m->path);
   if (!ls_tree_take_like (m, name))
@@ -398,20 +398,4 @@ ls_tree_read_nccl (LsNodeTree *m, const char *text, gsize n, const char *gpu)
   find_devices (m);
   g_clear_pointer (&m->like, ls_tree_free_like); /* rates of PCI are those of the file */
   return true;
-}
-
-bool
-ls_is_nccl_topo (const char *path)
-{
-  return g_str_has_suffix (path, ".xml");
-}
-
-bool
-ls_nccl_topo_parse (const char *text, gsize n, const char *path, const char *gpu, LsClusterSpec *ret_spec,
-                    LsDiagList *diags)
-{
-  g_autofree char *own = text ? NULL : ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  if (!text && !(text = own))
-    return false;
-  return ls_tree_read (ls_tree_read_nccl, "a topology file of NCCL", text, n, path, gpu, ret_spec, diags);
 }

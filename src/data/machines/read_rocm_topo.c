@@ -251,8 +251,7 @@ take_gpu (Topo *t, const char *named)
   LsNodeTree *m = t->m;
   if (!named && !m->gpu)
     return ls_tree_wrong (m, 0, "lockstep list gpus",
-                          "it does not say which accelerators these are: name them, --from %s:gpu=mi300x",
-                          m->path);
+                          "it does not say which accelerators these are: name them, %s:gpu=mi300x", m->path);
   if (!named)
     ls_tree_guess (m, "accelerators %s: words of the file", m->gpu);
   return ls_tree_take_like (m, named ? named : m->gpu);

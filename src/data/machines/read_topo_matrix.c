@@ -395,8 +395,7 @@ take_gpu (Matrix *x, const char *named)
   }
   if (!m->gpu && !(m->gpu = usual_gpu (x, each)))
     return ls_tree_wrong (m, 0, "lockstep list gpus",
-                          "it does not say which accelerators these are: name them, --from %s:gpu=h100",
-                          m->path);
+                          "it does not say which accelerators these are: name them, %s:gpu=h100", m->path);
   if (is_listed)
     ls_tree_guess (m, "accelerators %s: by their names in nvidia-smi -L", m->gpu);
   else if (!named)

@@ -1,5 +1,6 @@
 /* data/machines/topology_from.c — files of other programs put together as one cluster: a node by one, the
- * fabric by another. A kind of file is a row of `readers`. */
+ * fabric by another. A kind of file is a row of data/text/lookalike.h, by what it is known, and of
+ * `readers`. */
 #include <string.h>
 
 #include "base/list.h"
@@ -9,49 +10,23 @@
 #include "data/text/json_out.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"
+#include "data/text/lookalike.h"
 #include "data/text/text_place.h"
 
-#define MAX_HEAD 65536 /* bytes that show what a file is */
-
-/* Whether the beginning of a file has these words in this order. */
-static bool
-has_words (const char *head, const char *const *words)
-{
-  for (; *words; words++) {
-    const char *at = strstr (head, *words);
-    if (!at)
-      return false;
-    head = at + strlen (*words);
-  }
-  return true;
-}
-
-/* The first row whose words a file has is its reader. */
 static const struct {
-  const char *what, *words[4];
   LsTreeReader node; /* or */
   LsFabricReader fabric;
-} readers[] = {
-  { "a topology file of NCCL", { "<system" }, .node = ls_tree_read_nccl },
-  { "an XML file of lstopo", { "<topology" }, .node = ls_tree_read_lstopo },
-  { "the output of rocm-smi --showtopo", { "Link Type between two GPUs" }, .node = ls_tree_read_rocm },
-  { "the output of nvidia-smi topo -m", { "GPU0", "X" }, .node = ls_tree_read_matrix },
-  { "the output of nvidia-smi -L", { "GPU ", "(UUID: GPU-" }, .node = ls_tree_read_matrix },
-  { "the output of ibnetdiscover", { "Switch", "\"", "[" }, .fabric = ls_draft_read_ibnetdiscover },
-  { "the output of ibnetdiscover -p", { " 0x", "( '", "' - '" }, .fabric = ls_draft_read_ib_ports },
-  { "Slurm's topology.conf", { "SwitchName=" }, .fabric = ls_draft_read_slurm },
-  { "Slurm's topology.conf of blocks", { "BlockName=" }, .fabric = ls_draft_read_slurm },
+} readers[LS_N_MACHINE_FILES] = {
+  [LS_MACHINE_NCCL] = { ls_tree_read_nccl },
+  [LS_MACHINE_LSTOPO] = { ls_tree_read_lstopo },
+  [LS_MACHINE_ROCM] = { ls_tree_read_rocm },
+  [LS_MACHINE_MATRIX] = { ls_tree_read_matrix },
+  [LS_MACHINE_GPU_LIST] = { ls_tree_read_matrix },
+  [LS_MACHINE_IBNETDISCOVER] = { NULL, ls_draft_read_ibnetdiscover },
+  [LS_MACHINE_IB_PORTS] = { NULL, ls_draft_read_ib_ports },
+  [LS_MACHINE_SLURM_TREE] = { NULL, ls_draft_read_slurm },
+  [LS_MACHINE_SLURM_BLOCKS] = { NULL, ls_draft_read_slurm },
 };
-
-static guint
-reader_of (const char *text, gsize n)
-{
-  g_autofree char *head = g_strndup (text, MIN (n, MAX_HEAD));
-  guint i = 0;
-  while (i < G_N_ELEMENTS (readers) && !has_words (head, readers[i].words))
-    i++;
-  return i;
-}
 
 /* --- the parts ---------------------------------------------------------------------------------------- */
 
@@ -84,7 +59,6 @@ guess (Parts *p, const char *format, ...)
   g_array_append_val (p->guessed, text);
 }
 
-/* What answers on an XML file of NCCL say by themselves. */
 static void
 guess_of_node (Parts *p, const LsClusterSpec *s)
 {
@@ -103,7 +77,7 @@ take_node (Parts *p, LsTreeReader read, const char *what, const char *text, gsiz
            const char *gpu)
 {
   LsClusterSpec spec;
-  if (!ls_tree_read (read, what, text, n, path, gpu, &spec, p->diags))
+  if (!ls_tree_read (read, ls_cluster_load, what, text, n, path, gpu, &spec, p->diags))
     return false;
   guess_of_node (p, &spec);
   g_autofree char *json = ls_cluster_list_to_json (&spec);
@@ -131,11 +105,11 @@ split_gpu (const char *file, const char **ret_gpu)
 }
 
 static bool
-take_fabric (Parts *p, guint reader, const char *path, const char *text, gsize n)
+take_fabric (Parts *p, LsMachineFile kind, const char *path, const char *text, gsize n)
 {
   p->fabric->path = g_intern_string (path);
-  return ls_text_check (text, n, path, readers[reader].what, p->diags)
-      && readers[reader].fabric (p->fabric, text, n);
+  return ls_text_check (text, n, path, ls_machine_file_name (kind), p->diags)
+      && readers[kind].fabric (p->fabric, text, n);
 }
 
 static bool
@@ -145,24 +119,24 @@ take_file (Parts *p, const char *file)
   gsize n = 0;
   g_autofree char *path = split_gpu (file, &gpu),
                   *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, p->diags);
-  guint i = text ? reader_of (text, n) : 0;
   if (!text)
     return false;
+  LsMachineFile kind = ls_machine_file_of (text, n);
   g_string_append_printf (p->source, "%s%s", p->source->len > 0 ? "; " : "", path);
-  if (i == G_N_ELEMENTS (readers)) {
+  if (kind == LS_N_MACHINE_FILES) {
     g_autoptr (GString) kinds = g_string_new (NULL);
-    for (guint k = 0; k < G_N_ELEMENTS (readers); k++)
+    for (guint k = 0; k < LS_N_MACHINE_FILES; k++)
       g_string_append_printf (kinds, "%s%s",
-                              k == 0                               ? ""
-                                  : k + 1 < G_N_ELEMENTS (readers) ? ", "
-                                                                   : " or ",
-                              readers[k].what);
+                              k == 0                           ? ""
+                                  : k + 1 < LS_N_MACHINE_FILES ? ", "
+                                                               : " or ",
+                              ls_machine_file_name (k));
     return ls_file_diag (p->diags, LS_ERROR_INPUT, path, ls_lookalike_hint (text), "expected %s", kinds->str);
   }
-  if (readers[i].node)
+  if (readers[kind].node)
     return take_once (p, &p->node_file, file, "node")
-        && take_node (p, readers[i].node, readers[i].what, text, n, path, gpu);
-  return take_once (p, &p->fabric_file, file, "fabric") && take_fabric (p, i, path, text, n);
+        && take_node (p, readers[kind].node, ls_machine_file_name (kind), text, n, path, gpu);
+  return take_once (p, &p->fabric_file, file, "fabric") && take_fabric (p, kind, path, text, n);
 }
 
 /* By name, or in JSON: the path of one ends so. */
@@ -207,7 +181,8 @@ put_together (Parts *p, const char *name)
   g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func (g_free);
   if (!p->node)
     ls_file_diag (p->diags, LS_ERROR_INPUT, p->fabric_file, "lockstep list clusters names some",
-                  "a fabric alone: name a node too, a file of one or a cluster: --from dgx-h100");
+                  "a fabric alone: name a node too, a file of one or a cluster: --from dgx-h100 or "
+                  "--cluster dgx-h100+FILE");
   if (!p->node || !ls_data_file_read (&ls_cluster_file, p->node, &spec, p->diags))
     return NULL;
   take_guesses (p, spec.guessed);
@@ -237,4 +212,87 @@ ls_topology_from (const char *const *files, const char *name, LsDiagList *diags)
   ls_draft_free (p.fabric);
   ls_json_doc_free (p.node);
   return json;
+}
+
+/* --- in the place of a name ------------------------------------------------------------------------ */
+
+static bool
+is_machine_file (const char *path)
+{
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  gsize n = 0;
+  bool is_file = !g_str_has_suffix (path, ".json") && g_file_test (path, G_FILE_TEST_IS_REGULAR);
+  g_autofree char *text = is_file ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, unheard) : NULL;
+  return text && ls_machine_file_of (text, n) < LS_N_MACHINE_FILES;
+}
+
+/* The files of "A+B:CHANGES", of which one at least is a machine's; NULL: it is an ordinary name. Free with
+ * g_strfreev(). */
+static GStrv
+files_of (const char *name)
+{
+  g_autofree char *bare = ls_json_is_given (name) ? NULL : ls_override_bare (name);
+  if (!bare)
+    return NULL;
+  GStrv files = g_strsplit (bare, g_file_test (bare, G_FILE_TEST_IS_REGULAR) ? "\n" : "+", -1);
+  for (char **file = files; *file; file++)
+    if (is_machine_file (*file))
+      return files;
+  g_strfreev (files);
+  return NULL;
+}
+
+/* gpu=NAME among the changes is for the readers, and goes on to each file. The others remain, as text. */
+static char *
+hand_out_gpu (GStrv files, const char *changes)
+{
+  g_autoptr (GPtrArray) list = changes ? ls_override_split (changes) : NULL;
+  g_autoptr (GString) others = g_string_new (NULL);
+  for (guint i = 0; list && i < list->len; i++) {
+    const char *change = list->pdata[i];
+    bool is_gpu = g_str_has_prefix (change, "gpu=") && change[strlen ("gpu=")] != '{';
+    for (char **file = files; is_gpu && *file; file++) {
+      char *with = g_strconcat (*file, ":", change, NULL);
+      g_free (*file);
+      *file = with;
+    }
+    if (!is_gpu)
+      g_string_append_printf (others, "%s%s", others->len > 0 ? "," : "", change);
+  }
+  return others->len > 0 ? g_strdup (others->str) : NULL;
+}
+
+/* "topo-m.txt+ibnetdiscover.txt" of their paths. */
+static char *
+name_of (GStrv files)
+{
+  GString *name = g_string_new (NULL);
+  for (char **file = files; *file; file++) {
+    g_autofree char *base = g_path_get_basename (*file);
+    base[strlen (base) - (g_str_has_suffix (base, ".xml") ? strlen (".xml") : 0)] = '\0';
+    g_string_append_printf (name, "%s%s", name->len > 0 ? "+" : "", base);
+  }
+  return g_string_free (name, FALSE);
+}
+
+bool
+ls_cluster_is_of_files (const char *name)
+{
+  g_auto (GStrv) files = files_of (name);
+  return files != NULL;
+}
+
+LsJsonDoc *
+ls_cluster_open (const char *name, LsDiagList *diags)
+{
+  g_auto (GStrv) files = files_of (name);
+  if (!files)
+    return ls_data_load (LS_DATA_CLUSTERS, name, diags);
+  const char *changes = ls_override_find (name);
+  if (changes && !ls_override_check (name, changes, diags))
+    return NULL;
+  g_autofree char *called = name_of (files), *others = hand_out_gpu (files, changes),
+                  *json = ls_topology_from ((const char *const *) files, called, diags);
+  LsJsonDoc *doc = json ? ls_data_open (json, diags) : NULL;
+  return doc && others ? ls_override_apply (doc, others, diags) : doc;
 }

@@ -6,6 +6,7 @@
 
 #include "base/handover.h"
 #include "base/printable.h"
+#include "data/text/lookalike.h"
 #include "data/text/read_file.h"
 
 struct LsJsonDoc {

@@ -22,8 +22,4 @@ bool ls_file_diag (LsDiagList *diags, LsErrorCode code, const char *path, const 
 /* Whether n bytes can be such a text, "JSON": UTF-8 without NUL; false: a diagnostic. */
 bool ls_text_check (const char *text, size_t n, const char *name, const char *what, LsDiagList *diags);
 
-/* Of a text that is not what is read: what it looks like, of the files of other programs that people try, and
- * what reads it, or what is read in its place; a sentence, static; NULL: like nothing that is known. */
-const char *ls_lookalike_hint (const char *text);
-
 #endif

@@ -7,6 +7,7 @@
 
 #include "cluster/route.h"
 #include "data/machines/machines.h"
+#include "data/machines/node_tree.h"
 #include "data/measured/read_nccl_tests.h"
 
 /* Pins: rows, ranks and hosts of nccl-tests, of today's text, of that of 2020 (without
@@ -339,7 +340,8 @@ static bool
 read_nccl_topo_parse (const char *text, LsClusterSpec *ret_spec, char **ret_text)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  bool ok = ls_nccl_topo_parse (text, strlen (text), "x.xml", NULL, ret_spec, diags);
+  bool ok = ls_tree_read (ls_tree_read_nccl, ls_cluster_load, "a topology file of NCCL", text, strlen (text),
+                          "x.xml", NULL, ret_spec, diags);
   *ret_text = ls_diag_list_format (diags);
   return ok;
 }

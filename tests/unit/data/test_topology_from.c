@@ -89,7 +89,7 @@ a_matrix_is_the_tree_that_it_means (void)
     const Case *c = &matrices[i];
     LsClusterSpec s;
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    bool ok = ls_tree_read (c->reader ? c->reader : ls_tree_read_matrix, "a matrix", c->text,
+    bool ok = ls_tree_read (c->reader ? c->reader : ls_tree_read_matrix, ls_cluster_load, "a matrix", c->text,
                             strlen (c->text), "m.txt", c->gpu, &s, diags);
     g_autofree char *text = ls_diag_list_format (diags);
     ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", c->name, text);
@@ -122,7 +122,8 @@ nvlinks_to_itself_are_noted (void)
         "</cpu></system>";
   LsClusterSpec s;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!LS_CHECK (ls_nccl_topo_parse (text, strlen (text), "v.xml", NULL, &s, diags)))
+  if (!LS_CHECK (ls_tree_read (ls_tree_read_nccl, ls_cluster_load, "a topology file of NCCL", text,
+                               strlen (text), "v.xml", NULL, &s, diags)))
     return;
   LS_CHECK_STR (s.unread, "NVLinks of a <gpu> to itself");
   LS_CHECK_INT (s.list.links->len, ==, 1);
