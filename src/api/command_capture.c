@@ -1,4 +1,5 @@
 /* `lockstep capture`: a training program as it is, run without its GPUs. */
+#include <math.h>
 #include <string.h>
 
 #include "api/answer.h"
@@ -14,7 +15,8 @@
 #include "show/answers.h"
 
 #define DEFAULT_STEPS 2
-#define CLOCK_STEPS   20 /* as many as a program's log says something of */
+#define OTHER_JOB     0.1 /* of FLOPs: more than padding, less than a layer of a few */
+#define CLOCK_STEPS   20  /* as many as a program's log says something of */
 
 typedef struct {
   LsCaptured *captured;
@@ -133,6 +135,14 @@ derive (const LsRequest *r, LsAnswer *a, GError **error)
   ls_job_spec_clear (&spec);
   if (!d)
     return FALSE;
+  for (guint i = 0; i < d->jobs->len; i++) {
+    const LsDerivedJob *j = &g_array_index (d->jobs, LsDerivedJob, i);
+    if (!(fabs (j->flops - 1) <= OTHER_JOB))
+      ls_answer_warn (a,
+                      g_strdup_printf ("%s: its plan computes %.3g times the FLOPs of products that were "
+                                       "captured: the table may say another model, batch, length or layout",
+                                       j->trace, j->flops));
+  }
   ls_answer_take (a, d, &derived_forms);
   ls_answer_write (a, r, "profile", write_profile);
   return TRUE;

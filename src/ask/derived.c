@@ -590,6 +590,21 @@ find_start (const Search *s)
 
 /* --- the whole ---------------------------------------------------------------------------------------- */
 
+/* FLOPs of products and attention, planned over captured. */
+static double
+flops_of (const LsDerivedFrom *job, const LsJobResult *planned)
+{
+  double flops[LS_N_VERSUS_SIDES] = { 0 };
+  g_autoptr (LsVersus) v = planned ? ls_versus_new (job->captured, planned, 0, NULL) : NULL;
+  for (guint i = 0; v && i < v->sections->len; i++)
+    for (guint side = 0; side < LS_N_VERSUS_SIDES; side++) {
+      const LsVersusSum *sum = &g_array_index (v->sections, LsVersusSum, i);
+      bool counts = sum->section == LS_VERSUS_PRODUCTS || sum->section == LS_VERSUS_ATTENTION;
+      flops[side] += counts ? sum->sides[side].flops : 0;
+    }
+  return v && flops[LS_VERSUS_CAPTURED] > 0 ? flops[LS_VERSUS_PLANNED] / flops[LS_VERSUS_CAPTURED] : NAN;
+}
+
 static void
 add_job (LsDerived *d, const Search *s, const Search *based, const LsDerivedFrom *job)
 {
@@ -604,6 +619,7 @@ add_job (LsDerived *d, const Search *s, const Search *based, const LsDerivedFrom
           .derived_s = derived ? ls_job_result_step_time_s (derived) : NAN,
           .based = far_of_job (based, job, NULL, NULL),
           .derived = far_of_job (s, job, NULL, NULL) };
+  row.flops = flops_of (job, derived);
   ls_list_add (d->jobs, &row);
 }
 

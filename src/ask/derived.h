@@ -60,7 +60,8 @@ typedef struct {
   uint32_t n_ranks;
   double captured_s, based_s, derived_s; /* steps: captured; planned as based on, and as derived */
   LsFar based, derived;
-  char *job; /* what it is, at a glance (job/knobs.h) */
+  double flops; /* of products and attention, planned as derived over captured; NAN: it is refused */
+  char *job;    /* what it is, at a glance (job/knobs.h) */
 } LsDerivedJob;
 
 typedef struct {
