@@ -124,20 +124,38 @@ ls_tree_busid (const char *text, uint64_t *ret)
 
 /* --- what a file does not say --------------------------------------------------------------------- */
 
+/* Lines of accelerators that come as SXM modules, which their names mean, and as cards: with fewer FLOP/s, or
+ * other memory and links (NVIDIA's data sheets of each: "Form factor"). */
+static const char *const of_two_forms[] = { "v100", "a100", "a800", "h100", "h800", "h200", "h20", NULL };
+
+/* Whether a name that has no word of a card's is of a product that is one. */
+static bool
+is_other_form (char **parts, char **words)
+{
+  static const char *const cards[] = { "pcie", "nvl" };
+  for (guint i = 0; *parts && i < G_N_ELEMENTS (cards); i++)
+    if (g_strv_contains ((const char *const *) words, cards[i]) && g_strv_contains (of_two_forms, *parts)
+        && !g_strv_contains ((const char *const *) parts, cards[i]))
+      return true;
+  return false;
+}
+
 /* The accelerator of ours whose name's parts are all words of the product's, of several that with most parts;
- * else the only one whose first part is. */
+ * else the only one whose first part is. A card is none of an SXM module's. */
 char *
 ls_tree_gpu_of_product (const char *product)
 {
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_GPUS);
   g_autofree char *lower = g_ascii_strdown (product, -1);
-  g_auto (GStrv) words = g_strsplit_set (lower, " -_/", -1);
+  g_auto (GStrv) words = g_strsplit_set (lower, " -_/[]()", -1);
   const char *best = NULL, *only = NULL;
   guint n_best = 0, n_only = 0;
   for (guint i = 0; i < entries->len; i++) {
     const char *name = ((const LsDataEntry *) entries->pdata[i])->name;
     g_auto (GStrv) parts = g_strsplit (name, "-", -1);
     guint n = 0;
+    if (is_other_form (parts, words))
+      continue;
     while (parts[n]) { /* "80g" of ours is "80gb" of a product's */
       g_autofree char *size = g_strconcat (parts[n], "b", NULL);
       if (!g_strv_contains ((const char *const *) words, parts[n])
@@ -152,6 +170,8 @@ ls_tree_gpu_of_product (const char *product)
       n_best = n;
     }
   }
+  for (char **word = words; *word; word++) /* of a size that no name has */
+    n_only += g_ascii_isdigit (**word) && g_str_has_suffix (*word, "gb");
   return g_strdup (best ? best : n_only == 1 ? only : NULL);
 }
 

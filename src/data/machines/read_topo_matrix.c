@@ -46,6 +46,7 @@ typedef struct {
   GArray *devices; /* Device: GPUs, then NICs */
   uint32_t n_gpus;
   uint32_t n_listed; /* accelerators by nvidia-smi -L */
+  char *unknown;     /* a product there that is none of ours, owned; NULL: none */
   bool has_numa;
 } Matrix;
 
@@ -179,6 +180,9 @@ read_listed (Matrix *x, GStrv words)
     *uuid = '\0';
     x->n_listed++;
     x->m->gpu = x->m->gpu ? x->m->gpu : ls_tree_gpu_of_product (line);
+    const char *name = strstr (line, ": ");
+    if (!x->m->gpu && !x->unknown)
+      x->unknown = g_strdup (name ? name + strlen (": ") : line);
   }
   return !is_mig
       || ls_tree_wrong (x->m, x->m->line, NULL,
@@ -389,6 +393,10 @@ take_gpu (Matrix *x, const char *named)
   uint32_t each, most = most_nvlinks (x, &each);
   LsNodeTree *m = x->m;
   bool is_listed = !named && m->gpu;
+  if (!named && x->unknown)
+    return ls_tree_wrong (m, 0, "lockstep list gpus",
+                          "%s is of no file in topologies/gpu: name the accelerator, %s:gpu=h100",
+                          g_strchomp (x->unknown), m->path);
   if (!is_listed) {
     g_free (m->gpu);
     m->gpu = named ? g_strdup (named) : usual_gpu (x, most);
@@ -409,7 +417,9 @@ ls_tree_read_matrix (LsNodeTree *m, const char *text, gsize n, const char *gpu)
 {
   g_autoptr (GArray) devices = ls_list_new (sizeof (Device), clear_device);
   Matrix x = { .m = m, .devices = devices };
-  if (!read_lines (&x, text, n) || !take_gpu (&x, gpu))
+  bool ok = read_lines (&x, text, n) && take_gpu (&x, gpu);
+  g_free (x.unknown);
+  if (!ok)
     return false;
   g_autofree uint32_t *cpu = groups_of (&x, NODE), *upper = groups_of (&x, PXB), *lower = groups_of (&x, PIX),
                       *parts = g_new (uint32_t, devices->len);

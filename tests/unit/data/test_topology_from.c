@@ -130,4 +130,42 @@ nvlinks_to_itself_are_noted (void)
   ls_cluster_spec_clear (&s);
 }
 
-LS_TEST_SUITE (LS_TEST (a_matrix_is_the_tree_that_it_means), LS_TEST (nvlinks_to_itself_are_noted))
+/* Products as drivers and PCI's list call them; NULL: of no file, and nothing near is taken. */
+static void
+a_product_is_its_accelerator_or_none (void)
+{
+  static const struct {
+    const char *product, *gpu;
+  } rows[] = { { "NVIDIA A100-SXM4-80GB", "a100-80g" },
+               { "NVIDIA A100-SXM4-40GB", "a100-40g" },
+               { "NVIDIA A100 80GB PCIe", "a100-80g-pcie" },
+               { "NVIDIA A100-PCIE-40GB", NULL },
+               { "NVIDIA H100 80GB HBM3", "h100" },
+               { "NVIDIA H100 PCIe", "h100-pcie" },
+               { "NVIDIA H100 NVL", "h100-nvl" },
+               { "NVIDIA H800 PCIe", NULL },
+               { "NVIDIA H200", "h200" },
+               { "NVIDIA H200 NVL", "h200-nvl" },
+               { "Tesla V100-SXM2-16GB", "v100-16g" },
+               { "Tesla V100-SXM2-32GB", "v100" },
+               { "Tesla V100-PCIE-16GB", NULL },
+               { "NVIDIA A800-SXM4-80GB", "a800" },
+               { "NVIDIA A800 80GB PCIe", NULL },
+               { "NVIDIA L40S", "l40s" },
+               { "GA100GL [A30 PCIe]", "a30" },
+               { "NVIDIA A30", "a30" },
+               { "Tesla T4", "t4" },
+               { "NVIDIA GB200", "gb200" },
+               { "AMD Instinct MI300X OAM", "mi300x" },
+               { "AMD Instinct MI250X/MI250", "mi250x-gcd" },
+               { "NVIDIA GeForce RTX 4090", "rtx-4090" },
+               { "Tesla P100-PCIE-16GB", NULL } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *gpu = ls_tree_gpu_of_product (rows[i].product);
+    ls_check_impl (g_strcmp0 (gpu, rows[i].gpu) == 0, __FILE__, __LINE__, "%s is %s, not %s", rows[i].product,
+                   rows[i].gpu ? rows[i].gpu : "none", gpu ? gpu : "none");
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (a_product_is_its_accelerator_or_none), LS_TEST (a_matrix_is_the_tree_that_it_means),
+               LS_TEST (nvlinks_to_itself_are_noted))
