@@ -372,10 +372,10 @@ doubt_nic (const LsClusterSpec *c, GPtrArray *notes)
   if (ls_cluster_traits (c)->is_slice || c->nics.n == 0 || pcie <= 0 || nic <= pcie)
     return;
   g_autofree char *fast = ls_format_rate (nic), *slow = ls_format_rate (pcie);
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("a NIC of %s is behind PCIe of %s, which holds it up: is "
-                                    "node.nics.link.bandwidth in bits (400Gbit/s is 50GB/s)?",
-                                    fast, slow));
+  /* nobody typed the rates of files of other programs */
+  const char *typed = c->guessed ? "" : ": is node.nics.link.bandwidth in bits (400Gbit/s is 50GB/s)?";
+  g_ptr_array_add (
+      notes, g_strdup_printf ("a NIC of %s is behind PCIe of %s, which holds it up%s", fast, slow, typed));
 }
 
 void
