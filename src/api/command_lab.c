@@ -102,24 +102,51 @@ checked_free (gpointer data)
   g_free (c);
 }
 
-/* Whether each knob is the student's to choose. */
+/* Whether the command line of the task has this option so already. */
+static bool
+is_of_task (const LsRequest *task, const char *key, const char *value)
+{
+  const char *other;
+  const LsOption *o;
+  for (guint i = 0; (o = ls_request_given (task, i, &other)); i++)
+    if (strcmp (o->key, key) == 0 && g_strcmp0 (other, value) == 0)
+      return true;
+  return false;
+}
+
+/* "--micro-batch", newly allocated. */
+static char *
+flag_of (const char *key)
+{
+  char *flag = g_strconcat ("--", key, NULL);
+  return g_strdelimit (flag, "_", '-');
+}
+
+/* Whether each knob is the student's to choose, or as the task has it. */
 static gboolean
 may_choose (const LsRequest *r, const LsLab *lab, GError **error)
 {
   const char *value;
   const LsOption *o;
   const GArray *choose = lab->task.choose;
+  g_auto (GStrv) words = NULL;
+  bool has_task = lab->task.run && g_shell_parse_argv (lab->task.run, NULL, &words, NULL);
+  g_autoptr (LsRequest) task = has_task ? ls_request_new (words[0], NULL) : NULL;
+  if (task && !set_words (task, words + 1, error))
+    return FALSE;
   for (guint i = 0; (o = ls_request_given (r, i, &value)); i++) {
-    bool may = !o->topic;
-    g_autoptr (GString) keys = g_string_new (NULL);
+    bool may = !o->topic || (task && is_of_task (task, o->key, value));
+    g_autoptr (GString) flags = g_string_new (NULL);
+    g_autofree char *own = flag_of (o->key);
     for (guint k = 0; choose && k < choose->len; k++) {
       const char *key = g_array_index (choose, char *, k);
+      g_autofree char *flag = flag_of (key);
       may |= strcmp (o->key, key) == 0;
-      g_string_append_printf (keys, "%s%s", k > 0 ? ", " : "", key);
+      g_string_append_printf (flags, "%s%s", k > 0 ? ", " : "", flag);
     }
     if (!may)
-      return ls_fail (error, LS_ERROR_USAGE, "\"%s\" is not yours to choose in %s, but %s", o->key, lab->name,
-                      keys->len > 0 ? keys->str : "no option is");
+      return ls_fail (error, LS_ERROR_USAGE, "%s is not yours to choose in %s, but %s", own, lab->name,
+                      flags->len > 0 ? flags->str : "no option is");
   }
   return TRUE;
 }
