@@ -144,6 +144,8 @@ add_row (const LsVersusRow *row, double bytes[2], double more[2], LsFar *far)
   const LsVersusSide *c = &row->sides[LS_VERSUS_CAPTURED], *p = &row->sides[LS_VERSUS_PLANNED];
   switch ((LsVersusSection) row->section) {
   case LS_VERSUS_MEMORY:
+    if (row->part == LS_MEM_COMM_BUFFERS) /* as many as the host is ahead for */
+      break;
     held = row->part == LS_MEM_PARAMETERS || row->part == LS_MEM_OPTIMIZER;
     bytes[held ? 0 : 1] += c->bytes;
     more[held ? 0 : 1] += p->bytes - c->bytes;

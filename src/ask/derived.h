@@ -11,7 +11,8 @@
  *
  *     work    sum over kernels by phase and part of the model, messages by kind, and rows of products,
  *             attention and copies, of |planned - captured time|, over the captured step
- *     memory  |planned - captured bytes| of what stays between steps, and of all else, over the captured
+ *     memory  |planned - captured bytes| of what stays between steps, and of all else but buffers of
+ *             messages, of which a host that is ahead holds more; over the captured
  *     order   by what share of the step's kernels, in the mean over bytes of each kind of message, these
  *             may begin earlier or later, and are waited for earlier or later
  *     host    sum over what calls cost the host, but launches, of |planned - captured|, over the step
