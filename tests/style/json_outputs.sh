@@ -71,7 +71,7 @@ rm -- eager.json
 # A program on a torch of a few lines, where stand-ins are built.
 LS_DATA_DIR=$root "$lockstep" capture --memory --range --clock simulated --steps 3 --cluster dgx-h100 --json -- python3 "$root/tests/capture/fake/train.py" > capture.json 2> notes
 LS_DATA_DIR=$root "$lockstep" capture --compare --trace "$root/tests/golden/data/small-llama" --cluster dgx-h100 --model "$root/tests/golden/data/models/small-llama.json" --gpus 8 --software torchtitan-2025-03 --json > capture-compare.json 2> notes
-printf 'trace,model,gpus\n%s,%s,8\n' "$root/tests/golden/data/small-llama" "$root/tests/golden/data/models/small-llama.json" > profile.csv
+printf 'trace,model,gpus,kernels,optimizer\n%s,%s,8,torchtitan-2025-03,adam\n' "$root/tests/golden/data/small-llama" "$root/tests/golden/data/models/small-llama.json" > profile.csv
 LS_DATA_DIR=$root "$lockstep" capture --profile profile.json --jobs profile.csv --cluster dgx-h100 --software torchtitan-2025-03 --json > capture-profile.json 2> notes
 PATH=$root/tests/capture/fake:$PATH LS_DATA_DIR=$root "$lockstep" sweep --capture --cluster dgx-h100 --pp fail,none --json -- torchrun --nproc-per-node 2 "$root/tests/capture/fake/stages.py" {pp} > captured-layouts.json 2> notes
 
