@@ -45,6 +45,7 @@ const LsField ls_lab_fields[] = {
   { "read", LS_FIELD_ARRAY, offsetof (LsLab, read), .required = true, LS_FIELD_TEXTS },
   { "commands", LS_FIELD_ARRAY, offsetof (LsLab, commands), .required = true, LS_FIELD_TEXTS },
   { "explain", LS_FIELD_ARRAY, offsetof (LsLab, explain), .required = true, LS_FIELD_TEXTS },
+  { "explained", LS_FIELD_ARRAY, offsetof (LsLab, explained), LS_FIELD_TEXTS },
   { "measures", LS_FIELD_SETTINGS, offsetof (LsLab, measures) },
   { "questions", LS_FIELD_ARRAY, offsetof (LsLab, questions), .required = true, .fields = question_fields,
     .element_size = sizeof (LsLabQuestion) },
@@ -261,10 +262,20 @@ check_measures (const LsJsonDoc *doc, const cJSON *root, LsDiagList *diags)
 }
 
 static bool
+check_explained (const LsJsonDoc *doc, const cJSON *root, LsDiagList *diags)
+{
+  const cJSON *explained = ls_json_at (root, "explained");
+  int n = cJSON_GetArraySize (ls_json_at (root, "explain"));
+  return !explained || cJSON_GetArraySize (explained) == n
+      || ls_json_doc_wrong (doc, explained, diags, "expected %d, one for each of explain", n);
+}
+
+static bool
 finish (const LsJsonDoc *doc, const cJSON *root, void *object, LsDiagList *diags)
 {
   const cJSON *task = ls_json_at (root, "task"), *questions = ls_json_at (root, "questions");
-  bool ok = check_measures (doc, root, diags);
+  bool ok = check_explained (doc, root, diags);
+  ok = check_measures (doc, root, diags) && ok;
   if (!questions->child)
     ok = ls_json_doc_wrong (doc, questions, diags, "expected one question at least");
   for (const cJSON *q = questions->child; q; q = q->next)

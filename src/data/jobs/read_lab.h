@@ -45,6 +45,7 @@ typedef struct {
   char *name, *source, *title;
   uint32_t minutes;
   GArray *aims, *read, *commands, *explain; /* char *, a paragraph each */
+  GArray *explained;                        /* char *, for teachers: one for each of explain, or NULL */
   char **measures;                          /* "NAME=COMMAND => KEY" */
   GArray *questions;                        /* LsLabQuestion, one at least */
   LsLabTask task;                           /* run NULL: there is none */
