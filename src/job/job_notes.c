@@ -724,7 +724,7 @@ has_same_plan (Search *x, const LsJobResult *without)
 }
 
 /* Why the value makes no difference; NULL: it makes one, or is what the knob would be anyway. */
-static const char *
+static char *
 find_reason (Search *x, const LsField *f, const char *value)
 {
   const char *why = strcmp (f->key, "dynamic_gemms") == 0 && !takes_second_waves (x->hardware)
@@ -732,7 +732,7 @@ find_reason (Search *x, const LsField *f, const char *value)
       : ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
   g_autoptr (LsJobResult) without = can_compare (x, f) ? job_without (x, f) : NULL;
   if (!without)
-    return why;
+    return g_strdup (why);
   g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);
   if (anyway && g_ascii_strcasecmp (anyway, value) == 0) /* "1F1B" is 1f1b */
     return NULL;
@@ -741,7 +741,10 @@ find_reason (Search *x, const LsField *f, const char *value)
   if (is_other_program
       && !has_same_plan (x, without)) /* the way to be data parallel says whose kernels run */
     return NULL;
-  return why ? why : has_same_plan (x, without) ? "every rank does the same without it" : NULL;
+  if (why || !has_same_plan (x, without))
+    return g_strdup (why);
+  return anyway ? g_strdup_printf ("every rank does the same with %s, which is assumed without it", anyway)
+                : g_strdup ("every rank does the same without it");
 }
 
 /* --- notes --- */
@@ -777,9 +780,9 @@ note_if_idle (Search *x, const LsField *f, GPtrArray *notes)
   g_autofree char *said = ls_job_said_as (x->spec, f);
   bool is_host = strcmp (f->topic, "host") == 0;
   bool has_own_note = strcmp (f->topic, "measured") == 0; /* ls_note_nccl() */
-  const char *why = !said || has_own_note || (x->spec->trace && !is_host) ? NULL
-      : is_host                                                           ? ls_job_host_idle (x->job, f)
-                                                                          : find_reason (x, f, value);
+  g_autofree char *why = !said || has_own_note || (x->spec->trace && !is_host) ? NULL
+      : is_host ? g_strdup (ls_job_host_idle (x->job, f))
+                : find_reason (x, f, value);
   if (why)
     ls_note (notes, "%s has no effect here: %s", said, why);
 }
