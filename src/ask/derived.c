@@ -38,21 +38,19 @@ ls_derived_from_free (gpointer data)
   LsDerivedFrom *j = data;
   ls_job_spec_clear (&j->spec);
   ls_job_result_free (j->captured);
-  g_hash_table_unref (j->said);
   g_free (j->trace);
   g_free (j);
 }
 
-/* A path from the folder of the table, if that is there; newly allocated. */
+/* From the folder of the table, if it is there; folders need no "/", which ls_data_beside() wants. */
 static char *
-path_of (const char *table, const char *cell)
+trace_of (const LsCsv *csv, guint row)
 {
-  g_autofree char *folder = g_path_get_dirname (table);
-  char *path = g_build_filename (folder, cell, NULL);
-  if (!g_path_is_absolute (cell) && g_file_test (path, G_FILE_TEST_EXISTS))
-    return path;
-  g_free (path);
-  return g_strdup (cell);
+  const char *cell = ls_csv_cell (csv, row, (guint) ls_csv_column (csv, "trace"));
+  g_autofree char *folder = g_path_get_dirname (ls_csv_name (csv)),
+                  *there = g_build_filename (folder, cell, NULL);
+  bool is_there = !g_path_is_absolute (cell) && g_file_test (there, G_FILE_TEST_EXISTS);
+  return is_there ? g_steal_pointer (&there) : g_strdup (cell);
 }
 
 static bool
@@ -66,14 +64,13 @@ set_cell (const LsCsv *csv, guint row, guint column, LsDerivedFrom *job, LsDiagL
     ls_csv_error (csv, row, column, diags, "--%s is said once, for all jobs", key);
     return false;
   }
-  g_autofree char *value = strcmp (key, "model") == 0 ? path_of (ls_csv_name (csv), cell) : g_strdup (cell);
+  g_autofree char *value
+      = strcmp (key, "model") == 0 ? ls_data_beside (ls_csv_name (csv), cell) : g_strdup (cell);
   g_autoptr (LsDiagList) wrong = ls_diag_list_new ();
   if (!ls_job_spec_set (&job->spec, key, value, wrong)) {
     ls_csv_error (csv, row, column, diags, "%s", ls_diag_list_at (wrong, 0).message);
     return false;
   }
-  char *name = g_strdup (key);
-  g_hash_table_add (job->said, g_strdelimit (name, "-", '_'));
   return true;
 }
 
@@ -83,14 +80,11 @@ job_of (const LsCsv *csv, guint row, const LsJobSpec *base, LsDiagList *diags, G
 {
   LsDerivedFrom *job = g_new0 (LsDerivedFrom, 1);
   ls_job_spec_copy (base, &job->spec);
-  job->said = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   bool ok = true;
   for (guint c = 0; c < ls_csv_n_columns (csv); c++)
     ok &= set_cell (csv, row, c, job, diags);
-  g_autofree char *folder
-      = path_of (ls_csv_name (csv), ls_csv_cell (csv, row, (guint) ls_csv_column (csv, "trace")));
-  job->trace = g_strdup (folder);
-  if (ok && (job->captured = ls_versus_replay (&job->spec, folder, error)))
+  job->trace = trace_of (csv, row);
+  if (ok && (job->captured = ls_versus_replay (&job->spec, job->trace, error)))
     return job;
   ls_derived_from_free (job);
   return NULL;
@@ -170,18 +164,21 @@ share_of (const LsVersusSide *side, double sum)
   return side->bytes > 0 ? sum / side->bytes : 0;
 }
 
+static const LsFar out_of_reach = { { INFINITY, INFINITY, INFINITY, INFINITY } };
+
+/* v NULL: the job is refused. */
 static LsFar
 far_of (const LsVersus *v)
 {
+  if (!v)
+    return out_of_reach;
   double step = ls_job_result_step_time_s (v->jobs[LS_VERSUS_CAPTURED]), bytes[2] = { 0 }, more[2] = { 0 },
          sent = 0;
   LsFar far = { 0 };
   for (guint i = 0; i < v->rows->len; i++)
     add_row (&g_array_index (v->rows, LsVersusRow, i), bytes, more, &far);
-  for (guint i = 0; i < v->sites->len; i++) {
-    const LsVersusSum *sum = &g_array_index (v->sites, LsVersusSum, i);
-    far.part[LS_FAR_WORK] += sum->section == LS_VERSUS_KERNELS ? off_of (sum->sides) : 0;
-  }
+  for (guint i = 0; i < v->sites->len; i++)
+    far.part[LS_FAR_WORK] += off_of (g_array_index (v->sites, LsVersusSum, i).sides);
   for (guint i = 0; i < v->messages->len; i++) {
     const LsVersusSide *sides = g_array_index (v->messages, LsVersusSum, i).sides;
     double captured = sides[LS_VERSUS_CAPTURED].bytes;
@@ -198,8 +195,6 @@ far_of (const LsVersus *v)
   far.part[LS_FAR_ORDER] /= MAX (sent, 1);
   return far;
 }
-
-static const LsFar out_of_reach = { { INFINITY, INFINITY, INFINITY, INFINITY } };
 
 /* Whether a is nearer than b in the first part in which they differ, and in none after it much farther, but
  * for the order, which hangs on how many kernels there are. */
@@ -228,6 +223,13 @@ farther_by (const LsFar *a, const LsFar *b)
   return by;
 }
 
+/* Keys that are not derived from it: its user has said them. */
+static bool
+says (const LsDerivedFrom *job, const char *key)
+{
+  return job->spec.said && g_hash_table_contains (job->spec.said, key);
+}
+
 /* The job with all values that keys have so far, but `but` (NULL: none) with that one. NULL: refused. */
 static LsJobResult *
 plan_of (const Search *s, const LsDerivedFrom *job, const Tried *but, const char *value)
@@ -240,7 +242,7 @@ plan_of (const Search *s, const LsDerivedFrom *job, const Tried *but, const char
   for (guint i = 0; ok && i < s->tried->len; i++) {
     const Tried *t = s->tried->pdata[i];
     const char *has = t == but ? value : t->value;
-    if (has && !g_hash_table_contains (job->said, t->field->key))
+    if (has && !says (job, t->field->key))
       ok = ls_job_spec_set (&spec, t->field->key, ls_field_typed (t->field, has), diags);
   }
   LsJobResult *r = ok ? ls_job_spec_run (&spec, NULL) : NULL;
@@ -248,12 +250,19 @@ plan_of (const Search *s, const LsDerivedFrom *job, const Tried *but, const char
   return r;
 }
 
+/* NULL: it is refused. */
+static LsVersus *
+versus_of (const LsDerivedFrom *job, const LsJobResult *planned)
+{
+  return planned ? ls_versus_new (job->captured, planned, 0, NULL) : NULL;
+}
+
 static LsFar
 far_of_job (const Search *s, const LsDerivedFrom *job, const Tried *but, const char *value)
 {
   g_autoptr (LsJobResult) planned = plan_of (s, job, but, value);
-  g_autoptr (LsVersus) v = planned ? ls_versus_new (job->captured, planned, 0, NULL) : NULL;
-  return v ? far_of (v) : out_of_reach;
+  g_autoptr (LsVersus) v = versus_of (job, planned);
+  return far_of (v);
 }
 
 static LsFar
@@ -322,7 +331,7 @@ static bool
 all_say (const Search *s, const char *key)
 {
   for (guint i = 0; i < s->jobs->len; i++)
-    if (!g_hash_table_contains (((const LsDerivedFrom *) s->jobs->pdata[i])->said, key))
+    if (!says (s->jobs->pdata[i], key))
       return false;
   return true;
 }
@@ -339,17 +348,18 @@ any_has (const Search *s, const char *degree)
   return false;
 }
 
-/* Keys of a topic say something where a job has more than one of these; NULL: everywhere. */
-static const char *
-degree_of (const LsField *f)
+/* Ways to be parallel: keys of a topic say something where a job has more than one of these. */
+static const struct {
+  const char *degree, *topic;
+} ways[] = { { "tp", "tensor" }, { "pp", "pipeline" }, { "cp", "context" }, { "ep", "experts" } };
+
+static bool
+is_of_other_way (const Search *s, const LsField *f)
 {
-  static const struct {
-    const char *topic, *degree;
-  } topics[] = { { "pipeline", "pp" }, { "tensor", "tp" }, { "context", "cp" }, { "experts", "ep" } };
-  for (guint i = 0; i < G_N_ELEMENTS (topics); i++)
-    if (g_strcmp0 (f->topic, topics[i].topic) == 0)
-      return topics[i].degree;
-  return NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++)
+    if (g_strcmp0 (f->topic, ways[i].topic) == 0)
+      return !any_has (s, ways[i].degree);
+  return false;
 }
 
 static void
@@ -357,29 +367,31 @@ find_keys (Search *s)
 {
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     if (f->file_only || f->of_job || g_strv_contains (of_users, f->key) || all_say (s, f->key)
-        || (degree_of (f) && !any_has (s, degree_of (f))))
+        || is_of_other_way (s, f))
       continue;
     Tried *t = g_new0 (Tried, 1);
-    *t = (Tried) {
-      .field = f,
-      .others = values_of (f),
-    };
+    *t = (Tried) { .field = f, .others = values_of (f) };
     g_ptr_array_add (s->tried, t);
   }
 }
 
-/* What it is in the first job that does not say it; newly allocated. */
-static char *
-value_in (const Search *s, const Tried *t)
+/* What each key is in the first job that does not say it; char *, NULL: there is none, or it is refused. */
+static GPtrArray *
+values_now (const Search *s)
 {
-  for (guint i = 0; i < s->jobs->len; i++) {
-    const LsDerivedFrom *job = s->jobs->pdata[i];
-    if (g_hash_table_contains (job->said, t->field->key))
-      continue;
-    g_autoptr (LsJobResult) r = plan_of (s, job, NULL, NULL);
-    return r ? ls_field_text (t->field, &r->strategy, NULL) : NULL;
+  g_autoptr (GPtrArray) plans = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_job_result_free);
+  GPtrArray *values = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < s->jobs->len; i++)
+    g_ptr_array_add (plans, plan_of (s, s->jobs->pdata[i], NULL, NULL));
+  for (guint k = 0; k < s->tried->len; k++) {
+    const LsField *f = ((const Tried *) s->tried->pdata[k])->field;
+    guint i = 0;
+    while (i < plans->len && says (s->jobs->pdata[i], f->key))
+      i++;
+    const LsJobResult *plan = i < plans->len ? plans->pdata[i] : NULL;
+    g_ptr_array_add (values, plan ? ls_field_text (f, &plan->strategy, NULL) : NULL);
   }
-  return NULL;
+  return values;
 }
 
 /* --- the search --------------------------------------------------------------------------------------- */
@@ -440,7 +452,7 @@ host_s (const Search *s, LsVersusWhose side, const Tried *launch, const char *va
   for (guint i = 0; i < s->jobs->len; i++) {
     const LsDerivedFrom *job = s->jobs->pdata[i];
     g_autoptr (LsJobResult) planned = plan_of (s, job, launch, value);
-    g_autoptr (LsVersus) v = planned ? ls_versus_new (job->captured, planned, 0, NULL) : NULL;
+    g_autoptr (LsVersus) v = versus_of (job, planned);
     for (guint k = 0; v && k < v->sections->len; k++) {
       const LsVersusSum *section = &g_array_index (v->sections, LsVersusSum, k);
       sum += section->section == LS_VERSUS_HOST ? ls_time_to_s (section->sides[side].time) : 0;
@@ -480,6 +492,7 @@ static bool
 turn_all (Search *s, const GPtrArray *was, LsFar *far, LsDerived *d)
 {
   Best best = { 0 };
+  g_autoptr (GPtrArray) now = values_now (s);
   g_array_set_size (d->keys, 0);
   g_ptr_array_set_size (d->unseen, 0);
   g_ptr_array_set_size (d->sizes, 0);
@@ -490,8 +503,7 @@ turn_all (Search *s, const GPtrArray *was, LsFar *far, LsDerived *d)
       g_ptr_array_add (d->sizes, (gpointer) t->field->key);
       continue;
     }
-    g_autofree char *now = value_in (s, t);
-    turn_key (s, t, now, far, &best, &key);
+    turn_key (s, t, now->pdata[i], far, &best, &key);
     key.was = g_strdup (was->pdata[i]);
     if (key.next)
       ls_list_add (d->keys, &key);
@@ -512,9 +524,7 @@ static void
 search (Search *s, LsDerived *d, const LsProgress *progress)
 {
   LsFar far = far_of_all (s, NULL, NULL);
-  g_autoptr (GPtrArray) was = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < s->tried->len; i++)
-    g_ptr_array_add (was, value_in (s, s->tried->pdata[i]));
+  g_autoptr (GPtrArray) was = values_now (s);
   for (guint turn = 0; turn < MOST_TURNS && turn_all (s, was, &far, d); turn++)
     ls_progress_tell (progress, turn + 1, 0);
   Tried *launch = find_launch (s);
@@ -592,25 +602,25 @@ find_start (const Search *s)
 
 /* --- the whole ---------------------------------------------------------------------------------------- */
 
-/* FLOPs of products and attention, planned over captured. */
+/* FLOPs of products and attention, planned over captured; NAN: none were. */
 static double
-flops_of (const LsDerivedFrom *job, const LsJobResult *planned)
+flops_of (const LsVersus *v)
 {
   double flops[LS_N_VERSUS_SIDES] = { 0 };
-  g_autoptr (LsVersus) v = planned ? ls_versus_new (job->captured, planned, 0, NULL) : NULL;
-  for (guint i = 0; v && i < v->sections->len; i++)
+  for (guint i = 0; i < v->sections->len; i++)
     for (guint side = 0; side < LS_N_VERSUS_SIDES; side++) {
       const LsVersusSum *sum = &g_array_index (v->sections, LsVersusSum, i);
       bool counts = sum->section == LS_VERSUS_PRODUCTS || sum->section == LS_VERSUS_ATTENTION;
       flops[side] += counts ? sum->sides[side].flops : 0;
     }
-  return v && flops[LS_VERSUS_CAPTURED] > 0 ? flops[LS_VERSUS_PLANNED] / flops[LS_VERSUS_CAPTURED] : NAN;
+  return flops[LS_VERSUS_CAPTURED] > 0 ? flops[LS_VERSUS_PLANNED] / flops[LS_VERSUS_CAPTURED] : NAN;
 }
 
 static void
 add_job (LsDerived *d, const Search *s, const Search *based, const LsDerivedFrom *job)
 {
   g_autoptr (LsJobResult) as_based = plan_of (based, job, NULL, NULL), derived = plan_of (s, job, NULL, NULL);
+  g_autoptr (LsVersus) of_based = versus_of (job, as_based), of_derived = versus_of (job, derived);
   LsDerivedJob row
       = { .trace = g_path_get_basename (job->trace),
           .model = g_strdup (derived ? derived->model.name : ""),
@@ -619,9 +629,9 @@ add_job (LsDerived *d, const Search *s, const Search *based, const LsDerivedFrom
           .captured_s = ls_job_result_step_time_s (job->captured),
           .based_s = as_based ? ls_job_result_step_time_s (as_based) : NAN,
           .derived_s = derived ? ls_job_result_step_time_s (derived) : NAN,
-          .based = far_of_job (based, job, NULL, NULL),
-          .derived = far_of_job (s, job, NULL, NULL) };
-  row.flops = flops_of (job, derived);
+          .based = far_of (of_based),
+          .derived = far_of (of_derived),
+          .flops = of_derived ? flops_of (of_derived) : NAN };
   ls_list_add (d->jobs, &row);
 }
 
@@ -647,17 +657,6 @@ ls_derived_free (LsDerived *d)
   g_ptr_array_unref (d->sizes);
   g_ptr_array_unref (d->ways);
   g_free (d);
-}
-
-/* Degrees that no job has. */
-static void
-find_ways (LsDerived *d, const Search *s)
-{
-  static const char *const degrees[] = { "tp", "pp", "cp", "ep" };
-  for (guint i = 0; i < G_N_ELEMENTS (degrees); i++) {
-    if (!any_has (s, degrees[i]))
-      g_ptr_array_add (d->ways, (gpointer) degrees[i]);
-  }
 }
 
 /* Each can be planned, is of its capture, and says of what its kernels are. */
@@ -700,7 +699,9 @@ ls_derived_of (const GPtrArray *jobs, const char *software, guint n_threads, con
                      .sizes = g_ptr_array_new (),
                      .ways = g_ptr_array_new () };
   search (&s, d, progress);
-  find_ways (d, &s);
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++)
+    if (!any_has (&s, ways[i].degree))
+      g_ptr_array_add (d->ways, (gpointer) ways[i].degree);
   GString *made_with = g_string_new (NULL);
   for (guint i = 0; i < jobs->len; i++) {
     const LsDerivedFrom *job = jobs->pdata[i];

@@ -9,8 +9,8 @@
  * each job under a set of values of these keys stands next to its captured step (ask/versus.h). How far it is
  * has four parts, each a mean over the jobs:
  *
- *     work    sum over kernels by phase and part of the model, messages by kind, and rows of products,
- *             attention and copies, of |planned - captured time|, over the captured step
+ *     work    sum over all kernels by phase and part of the model, products and attention once more by
+ *             size, messages by kind, and copies, of |planned - captured time|, over the captured step
  *     memory  |planned - captured bytes| of what stays between steps, and of all else but buffers of
  *             messages, of which a host that is ahead holds more; over the captured
  *     order   by what share of the step's kernels, in the mean over bytes of each kind of message, these
@@ -81,7 +81,6 @@ typedef struct {
   char *trace;           /* folder of the step */
   LsJobSpec spec;        /* what its user asked for, and the profile that it is planned as of first */
   LsJobResult *captured; /* its step, replayed on that machine                                      */
-  GHashTable *said;      /* keys that are not derived from it: char *, with "_"                     */
 } LsDerivedFrom;
 
 void ls_derived_from_free (gpointer job);

@@ -17,7 +17,7 @@
  *
  * and each row has both sides, one of which may have nothing. The phase of what is of none (a gather) is
  * that of the last kernel before it. What a message waits for is the last kernel of the compute stream that
- * must be over, by its dependencies and those of what they wait for. Messages are taken to be over in the
+ * must be over, by its dependencies and those of what they wait for. Messages are assumed to be over in the
  * order in which they were sent.
  *
  * All is counted: the rows of a side add up to its program, op by op (tests/unit/ask/test_versus.c).

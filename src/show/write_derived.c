@@ -3,18 +3,9 @@
 
 #include <string.h>
 
+#include "base/list.h"
 #include "data/jobs/job_files.h"
 #include "data/text/json_out.h"
-
-/* "tp, pp" */
-static char *
-names_of (const GPtrArray *names)
-{
-  GString *out = g_string_new (NULL);
-  for (guint i = 0; i < names->len; i++)
-    g_string_append_printf (out, "%s%s", i > 0 ? ", " : "", (const char *) names->pdata[i]);
-  return g_string_free (out, FALSE);
-}
 
 #include "show/capture_profile_keys.h"
 
@@ -30,7 +21,7 @@ write_default (const LsDerivedKey *k, LsJsonOut *w)
     ls_json_out_string (w, k->key, k->value);
 }
 
-/* What a job is told that is outside of what was captured. */
+/* What is reported of a job that is outside of what was captured. */
 static void
 write_miss (const char *way, LsJsonOut *w)
 {

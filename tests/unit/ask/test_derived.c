@@ -12,7 +12,7 @@
 
 /* Sets "key=value key=value" of a job; programs first. */
 static void
-set_all (LsJobSpec *spec, const char *knobs, GHashTable *said)
+set_all (LsJobSpec *spec, const char *knobs)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_auto (GStrv) all = g_strsplit (knobs, " ", -1);
@@ -22,8 +22,6 @@ set_all (LsJobSpec *spec, const char *knobs, GHashTable *said)
     g_autofree char *value
         = is_file ? g_build_filename (g_getenv ("LS_DATA_DIR"), pair[1], NULL) : g_strdup (pair[1]);
     LS_CHECK (ls_job_spec_set (spec, pair[0], value, diags));
-    if (said)
-      g_hash_table_add (said, g_strdup (pair[0]));
   }
 }
 
@@ -36,12 +34,11 @@ planted_job (const char *software, const char *job, const char *planted)
   LsDerivedFrom *from = g_new0 (LsDerivedFrom, 1);
   LsJobSpec spec;
   from->trace = g_strdup ("planted");
-  from->said = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   ls_job_spec_init (&from->spec);
-  set_all (&from->spec, program, NULL);
-  set_all (&from->spec, job, from->said);
+  set_all (&from->spec, program);
+  set_all (&from->spec, job);
   ls_job_spec_copy (&from->spec, &spec);
-  set_all (&spec, planted, NULL);
+  set_all (&spec, planted);
   from->captured = ls_job_spec_run (&spec, &error);
   LS_CHECK_NO_ERROR (error);
   ls_job_spec_clear (&spec);
