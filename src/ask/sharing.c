@@ -15,7 +15,7 @@
 void
 ls_sharing_options_init (LsSharingOptions *o)
 {
-  o->n_shifts = 0;
+  *o = (LsSharingOptions) { 0 };
   ls_run_options_init (&o->run);
   o->run.n_steps = 8;
   o->run.fold = o->run.coarsen = LS_SHORTCUT_AUTO;

@@ -149,6 +149,7 @@ ls_space_items (LsSpaceAxis axis, const char *text)
 void
 ls_space_init (LsSpace *space)
 {
+  *space = (LsSpace) { 0 };
   for (guint a = 0; a < LS_MAX_SPACE_AXES; a++) {
     space->values[a] = g_array_new (FALSE, FALSE, sizeof (uint32_t));
     space->texts[a] = g_ptr_array_new_with_free_func (g_free);

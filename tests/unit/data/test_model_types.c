@@ -32,7 +32,7 @@ every_type_is_whole (void)
         "\"n_group\":1,\"layers_block_type\":[\"mamba\",\"attention\"],\"mamba_num_heads\":8,\"mamba_head_dim\":64}",
         name, cJSON_GetObjectItemCaseSensitive (type, "compressed") ? 1 : 8);
     const cJSON *experts = cJSON_GetObjectItemCaseSensitive (type, "experts");
-    LsModel m;
+    LsModel m = { 0 };
     g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), name, diags);
     g_autoptr (HfFamily) f = hf_find_family (doc, NULL, diags);
     bool is_several
