@@ -191,6 +191,7 @@ typedef struct {
   int gather_overlap; /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
   uint64_t bucket_bytes;     /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
   bool bucket_view;          /* ddp: gradients are views of buckets, not beside them */
+  bool bucket_wait;          /* ddp: compute waits for each bucket's reduction as it is sent */
   uint64_t bucket_params;    /* megatron: 0: max (40e6, 1e6 dp)                    */
   bool grad_check;           /* megatron: the host reads the norm of each bucket before it is reduced */
   int loop_overlap;          /* xla-fsdp: LsLoopOverlap */

@@ -639,6 +639,7 @@ const LsField ls_strategy_fields[] = {
   { BOOL (data, "grad_check", data.grad_check) },
   { ROW (data, "bucket_bytes", data.bucket_bytes, LS_FIELD_BYTES), .above = true },
   { BOOL (data, "bucket_view", data.bucket_view) },
+  { BOOL (data, "bucket_wait", data.bucket_wait) },
   { ELEMENTS (data, "bucket_params", data.bucket_params) },
   { ENUM (data, "ps_servers", data.ps_servers, servers) },
 

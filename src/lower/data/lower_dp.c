@@ -215,6 +215,8 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
   if (l->s->dp_kind == LS_DP_PS)
     g_array_index (b->ops, LsOp, op).algorithm
         = l->s->data.ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
+  if (l->s->data.bucket_wait)
+    build_join (b, op);
 }
 
 void
@@ -302,6 +304,10 @@ buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatter
  * Memory. Buckets are there beside the gradients for as long as the job runs, and what was
  * reduced is copied back (reducer.cpp, initialize_buckets and copy_bucket_to_grad); with
  * bucket_view gradients are views of them.
+ *
+ * With bucket_wait the compute stream waits for each reduction where it is launched, as the hook's
+ * Work::getFuture() of the backend nccl2 has it (PyTorch 2.15's default; TORCH_DIST_USE_NCCL2=0 takes
+ * the former one, which waits at the end). Seen in captures of transformers' Trainer.
  *
  * Only the last micro-batch reduces (no_sync), or each does (grad_sync each). Where nothing
  * overlaps there is one bucket, reduced at the end of the step: Megatron-LM's DDP of 2021; or
