@@ -46,8 +46,11 @@ index](index.md#a-b); it's `--tp` [OPTION].
 | Option | Meaning |
 |---|---|
 | `--tp A\|B` | degree, as --tp 1 |
-| `-j, --threads N` | threads |
-| `-h, --help` | this |
+
+<!-- options: run -->
+- `-j, --threads N`: threads
+- `-h, --help`: this
+<!-- /options -->
 
 After it.
 END
@@ -127,25 +130,25 @@ manual() {
 }
 
 # options.sh must accept a manual that says what --help says, report another word, a missing
-# row, a page or a marker that is not there, and write the blocks on request. A long option,
+# item, a page or a marker that is not there, and write the blocks on request. A long option,
 # a text of several lines, and "|" are kept.
 options() {
   pages=$tree/src/manual/commands
-  mkdir -p "$pages"
+  mkdir -p "$pages" "$tree/src/manual/formats"
   unset LS_UPDATE_GOLDEN
   cat > "$tree/lockstep" <<'END'
 #!/bin/sh
 case "$*" in
 --help) printf 'Commands:\n  run        runs\n\n' ;;
-'run --help all') printf 'Usage: lockstep run\n  lockstep run again\n\nRuns.\n\nTopic (--help topic):\n  --tp=N                      degree\n  --set tp_async=0|1          async\nResults:\n  --a=X|Y                     one\n                              and more\n  --an-option-that-is-longer=WHAT\n                              two\n\nExample:\n  --none\n' ;;
+'run --help all') printf 'Usage: lockstep run\n  lockstep run again\n\nRuns.\n\nTopic (--help topic):\n  --tp=N                      degree\n  --pp=N                      stages\n  --set tp_async=0|1          async\nResults:\n  --a=X|Y                     one\n                              and more\n  --an-option-that-is-longer=WHAT\n                              two\n\nExample:\n  --none\n' ;;
 esac
 END
   chmod +x "$tree/lockstep"
   page() {
-    printf '%s\n' '<!-- usage: run -->' '```' 'lockstep run' 'lockstep run again' '```' '<!-- /usage -->' '' '<!-- options: run -->' '| Option | Meaning |' '|---|---|' \
-      '| `--a X\|Y` | one and more |' '| `--an-option-that-is-longer WHAT` | two |' '<!-- /options -->' 'kept' > "$pages/run.md"
-    printf '%s\n' '<!-- knobs -->' '' '### Topic: `--help topic`' '' '| Option | Meaning |' '|---|---|' '| `--tp N` | degree |' \
-      '| `--set tp_async=0\|1` | async |' '<!-- /knobs -->' > "$pages/knobs.md"
+    printf '%s\n' '<!-- usage: run -->' '```' 'lockstep run' 'lockstep run again' '```' '<!-- /usage -->' '' '<!-- options: run -->' \
+      '- `--a X|Y`: one and more' '- `--an-option-that-is-longer WHAT`: two' '<!-- /options -->' 'kept' > "$pages/run.md"
+    printf '%s\n' '<!-- knobs -->' '' '### Topic: `--help topic`' '' '- `--tp N`: degree' '- `--pp N`, `--set tp_async=0|1`' '<!-- /knobs -->' > "$pages/knobs.md"
+    printf '%s\n' '<!-- fields: strategy -->' '- `pp` (integer): stages' '- `tp_async` (boolean): async' '<!-- /fields -->' > "$tree/src/manual/formats/strategy.md"
     printf '%s\n' '<!-- commands -->' '| Command | What it does |' '|---|---|' '| [`lockstep run`](run.md) | runs |' '<!-- /commands -->' > "$pages/index.md"
     sed 's,(run,(src/manual/commands/run,' "$pages/index.md" > "$tree/README.md"
   }
@@ -166,10 +169,11 @@ END
   }
   page
   run
-  wrong 's/one and more/one/' src/manual/commands/run.md '+| `--a X\|Y` | one and more |'
-  wrong '/longer/d' src/manual/commands/run.md '+| `--an-option-that-is-longer WHAT` | two |'
+  wrong 's/one and more/one/' src/manual/commands/run.md '+- `--a X|Y`: one and more'
+  wrong '/longer/d' src/manual/commands/run.md '+- `--an-option-that-is-longer WHAT`: two'
   wrong 's/run again/run/' src/manual/commands/run.md '+lockstep run again'
-  wrong 's/degree/a degree/' src/manual/commands/knobs.md '+| `--tp N` | degree |'
+  wrong 's/degree/a degree/' src/manual/commands/knobs.md '+- `--tp N`: degree'
+  wrong 's/`--pp N`, //' src/manual/commands/knobs.md '+- `--pp N`, `--set tp_async=0|1`'
   wrong 's/| runs/| walks/' README.md '| runs |'
   wrong 's/options: run/options: walk/' src/manual/commands/run.md 'expected "<!-- options: run -->"' lost
   page

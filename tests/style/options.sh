@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The manual says of each command what --help says: in src/manual/commands/COMMAND.md the
-# synopsis between "<!-- usage: COMMAND -->" and "<!-- /usage -->" and the table between
+# synopsis between "<!-- usage: COMMAND -->" and "<!-- /usage -->" and the list between
 # "<!-- options: COMMAND -->" and "<!-- /options -->", and in knobs.md the options of a job
-# between "<!-- knobs -->" and "<!-- /knobs -->". README.md and commands/index.md list the
+# between "<!-- knobs -->" and "<!-- /knobs -->", of which those that are keys of a strategy (formats/strategy.md) are only
+# named. README.md and commands/index.md list the
 # commands between "<!-- commands -->" and "<!-- /commands -->".
 # Usage: options.sh ROOT LOCKSTEP. LS_UPDATE_GOLDEN=1 writes these blocks.
 set -euo pipefail
@@ -33,24 +34,34 @@ hold() {
   fi
 }
 
-# The options of a command's --help, on standard input, as tables in Markdown, with the rows, the order and the
-# words of --help. Of section $1 "options": those of the command itself; of "knobs": a
-# table for each topic of a job, under a heading.
-tables() {
-  awk -v section="$1" '
-    function flush() {
+# The options of a command's --help, on standard input, as lists in Markdown, with the order and the words of --help. Of
+# section $1 "options": those of the command itself; of "knobs": a list for each topic of a job, under a heading,
+# and after it the names of those whose keys are words of $2.
+lists() {
+  awk -v section="$1" -v explained=" ${2-} " '
+    function flush(   key) {
       if (tag == "")
         return
-      gsub(/\|/, "\\|", tag)
-      gsub(/\|/, "\\|", text)
-      printf "| `%s` | %s |\n", tag, text
+      key = tag
+      sub(/^(-[a-z], )?(--set |--)/, "", key)
+      sub(/[ =].*/, "", key)
+      gsub(/-/, "_", key)
+      if (on && section == "knobs" && index(explained, " " key " "))
+        names = names (names == "" ? "" : ", ") "`" tag "`"
+      else if (on)
+        printf "- `%s`: %s\n", tag, text
       tag = text = ""
     }
 
-    function head() { print "| Option | Meaning |\n|---|---|" }
+    function end_topic() {
+      flush()
+      if (names != "")
+        printf "- %s\n", names
+      names = ""
+    }
 
     /^[A-Z].*\(--help [a-z]+\):$/ {
-      flush()
+      end_topic()
       on = section == "knobs"
       if (on) {
         topic = $0
@@ -58,18 +69,15 @@ tables() {
         sub(/\):$/, "", topic)
         sub(/ \(--help.*/, "")
         printf "\n### %s: `--help %s`\n\n", $0, topic
-        head()
       }
       next
     }
     /^(Results|Options):$/ {
-      flush()
+      end_topic()
       on = section != "knobs"
-      if (on)
-        head()
       next
     }
-    /^$/ { flush(); if (on && section != "knobs") exit; next }
+    /^$/ { end_topic(); if (on && section != "knobs") exit; next }
     !on { next }
     /^  -/ {
       flush()
@@ -88,7 +96,7 @@ tables() {
       sub(/^ +/, "")
       text = text (text == "" ? "" : " ") $0
     }
-    END { flush() }
+    END { end_topic() }
   '
 }
 
@@ -104,11 +112,13 @@ for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .
   "$lockstep" "$command" --help all > "$out/help"
   { printf '```\n'; sed -nE '1s/^Usage: //p; 2,/^$/ s/^  (lockstep)/\1/p' "$out/help"; printf '```\n'; } > "$out/usage"
   hold "$page" "usage: $command" "$out/usage"
-  tables options < "$out/help" > "$out/options"
+  lists options < "$out/help" > "$out/options"
   [[ -s $out/options ]] || { printf 'no options in lockstep %s --help\n' "$command"; status=1; }
   hold "$page" "options: $command" "$out/options"
 done
-"$lockstep" run --help all | tables knobs > "$out/knobs"
+strategy=$root/src/manual/formats/strategy.md
+explained=$([[ ! -e $strategy ]] || sed -nE '/<!-- fields: strategy/,/<!-- \/fields/ s/^- `([a-z0-9_]+)` .*/\1/p' "$strategy" | tr '\n' ' ')
+"$lockstep" run --help all | lists knobs "$explained" > "$out/knobs"
 hold src/manual/commands/knobs.md knobs "$out/knobs"
 commands_table '' > "$out/commands"
 hold src/manual/commands/index.md commands "$out/commands"

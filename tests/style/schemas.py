@@ -4,11 +4,12 @@
 - every file that is shipped, and every JSON in a transcript of tests/golden, is as the schema says that it names;
 - what tests/reject has for being shaped wrongly is refused: an unknown or missing key, another type, another word;
 - of what commands print, written has no key that its schema lacks, and the schema none that nothing has;
-- the tables of keys in src/manual/formats are those of src/show/schema/result_keys.txt.
+- the lists of keys in src/manual/formats are those of src/show/schema/result_keys.txt.
 
 Where python3-jsonschema is found it must agree on all of it with the small validator here.
-Usage: schemas.py ROOT LOCKSTEP. LS_UPDATE_GOLDEN=1 writes the tables of the manual."""
+Usage: schemas.py ROOT LOCKSTEP. LS_UPDATE_GOLDEN=1 writes the lists of the manual."""
 
+import itertools
 import json
 import os
 import re
@@ -214,22 +215,22 @@ class Check:
         return len(paths)
 
     def manual(self):
-        """Tables between "<!-- json: KIND -->" and "<!-- /json -->"."""
-        tables, n = tables_of(self.root / "src/show/schema/result_keys.txt"), 0
+        """Lists between "<!-- json: KIND -->" and "<!-- /json -->"."""
+        lists, n = lists_of(self.root / "src/show/schema/result_keys.txt"), 0
         for page in sorted((self.root / "src/manual/formats").glob("*.md")):
             text = page.read_text(encoding="utf-8")
 
-            def table(match):
+            def keys(match):
                 nonlocal n
                 n += 1
-                return match[1] + tables.pop(match[2]) + match[4]
+                return match[1] + lists.pop(match[2]) + match[4]
 
-            true = re.sub(r"(<!-- json: ([a-z-]+) -->\n)(.*?)(<!-- /json -->)", table, text, flags=re.S)
+            true = re.sub(r"(<!-- json: ([a-z-]+) -->\n)(.*?)(<!-- /json -->)", keys, text, flags=re.S)
             if true != text and os.environ.get("LS_UPDATE_GOLDEN") == "1":
                 page.write_text(true, encoding="utf-8")
             elif true != text:
-                self.wrong(f"{page}: another table of keys; LS_UPDATE_GOLDEN=1 writes it")
-        for kind in tables:
+                self.wrong(f"{page}: another list of keys; LS_UPDATE_GOLDEN=1 writes it")
+        for kind in lists:
             self.wrong(f"no page of the manual has <!-- json: {kind} -->")
         return n
 
@@ -265,18 +266,32 @@ def rejects_of(path):
         yield head.partition("/")[2], document, said
 
 
-def tables_of(path):
-    """The table of each section of result_keys.txt, as Markdown."""
-    tables, kind = {}, None
-    for line in path.read_text(encoding="utf-8").split("\n"):
+def lists_of(path):
+    """The list of keys of each section of result_keys.txt, as Markdown. Rows that those of run have, too, are only named."""
+    lists, kind, of_run, again = {}, None, set(), []
+    for line in [*path.read_text(encoding="utf-8").split("\n"), "== :"]:
         if line.startswith("== "):
-            kind = line[3:].split(":")[0]
-            tables[kind] = "| Key | Type | Meaning |\n|---|---|---|\n"
+            if again:
+                lists[kind] = f"- as of `run`: {', '.join(again)}\n" + lists[kind]
+            kind, again = line[3:].split(":")[0], []
+            lists[kind] = ""
         elif line and line[0] not in "#@ ":
-            keys, types, meaning = (line.removesuffix(" |").split(" | ") + [""])[:3]
-            cells = ", ".join(f"`{k}`" for k in keys.split(" "))
-            tables[kind] += f"| {cells} | {', '.join(types.split(' '))} | {meaning} |\n".replace("|  |", "| |")
-    return tables
+            row = keys, types, meaning = tuple((line.removesuffix(" |").split(" | ") + [""])[:3])
+            if kind == "run":
+                of_run.add(row)
+            if kind != "run" and meaning and row in of_run:
+                again += [f"`{k}`" for k in keys.split(" ")]
+            else:
+                lists[kind] += f"- {typed(keys.split(' '), types.split(' '))}{': ' * bool(meaning)}{meaning}\n"
+    del lists[""]
+    return lists
+
+
+def typed(keys, types):
+    """Keys with the type of each, said once of neighbours that share it: `a`, `.b` (integer), `.c` (string)"""
+    types = types * len(keys) if len(types) == 1 else types
+    runs = [(kind, [f"`{k}`" for k, _ in run]) for kind, run in itertools.groupby(zip(keys, types), key=lambda pair: pair[1])]
+    return ", ".join(f"{', '.join(run)} ({kind})" for kind, run in runs)
 
 
 def main(root, lockstep):

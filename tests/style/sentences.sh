@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sentences of the manual have at most 35 words. Only prose is looked at: no fenced or indented blocks, tables,
-# headings and comments. A span of code, as a link's text, counts as it reads: `--tp 8` is one word. A sentence ends
+# headings, comments, and lists of keys and options that are written by tests. A span of code, as a link's text, counts as it reads: `--tp 8` is one word. A sentence ends
 # with its paragraph or item of a list, or with a stop before a capital, code or emphasis; "et al.", "e.g." and
 # initials have no stop.
 # Usage: sentences.sh ROOT; prints page:line of the start of each sentence that is longer, its words and how it begins.
@@ -56,11 +56,12 @@ awk -v most=35 '
     text = ""
   }
 
-  FNR == 1 { end_paragraph(); page = FILENAME; in_fence = in_comment = 0; n_pages++ }
+  FNR == 1 { end_paragraph(); page = FILENAME; in_fence = in_comment = in_list = 0; n_pages++ }
   in_comment { in_comment = !/-->/; next }
   /^```/ { end_paragraph(); in_fence = !in_fence; next }
   in_fence { next }
-  /^<!--/ { end_paragraph(); in_comment = !/-->/; next }
+  /^<!--/ { end_paragraph(); in_comment = !/-->/; in_list = /^<!-- (fields|json|options|knobs)/; next }
+  in_list { next }
   /^ *$|^    |^#|^ *\|/ { end_paragraph(); next }
   /^ *([-*]|[0-9]+\.) / { end_paragraph(); sub(/^ *([-*]|[0-9]+\.) /, "") }
   {

@@ -1,4 +1,4 @@
-/* tests/support/field_markdown.h — a field table as a table of the manual. */
+/* tests/support/field_markdown.h — a field table as a list of the manual. */
 #ifndef LS_TESTS_FIELD_MARKDOWN_H
 #define LS_TESTS_FIELD_MARKDOWN_H
 
@@ -26,7 +26,8 @@ enum_type (const LsField *f)
 {
   GString *type = g_string_new (NULL);
   for (const LsEnumName *e = f->names; e->name; e++)
-    g_string_append_printf (type, "%s`\"%s\"`", type->len > 0 ? ", " : "", e->name);
+    g_string_append_printf (type, "%s%s", type->len > 0 ? "|" : "`", e->name);
+  g_string_append_c (type, '`');
   return g_string_free (type, FALSE);
 }
 
@@ -36,7 +37,7 @@ static inline char *
 list_type (const LsField *element, GArray *sections)
 {
   g_autofree char *type = type_of (element, sections);
-  return g_strdup_printf ("list; each %s", type);
+  return g_strdup_printf ("list of %s", type);
 }
 
 static inline char *
@@ -46,10 +47,10 @@ type_of (const LsField *f, GArray *sections)
   case LS_FIELD_STRING:
     return g_strdup ("text");
   case LS_FIELD_BOOL:
-    return g_strdup ("`true` or `false`");
+    return g_strdup ("boolean");
   case LS_FIELD_UINT:
   case LS_FIELD_UINT64:
-    return g_strdup ("whole number");
+    return g_strdup ("integer");
   case LS_FIELD_DOUBLE:
     return g_strdup ("number");
   case LS_FIELD_TIME:
@@ -84,58 +85,82 @@ type_of (const LsField *f, GArray *sections)
   return g_strdup (f->expected ? f->expected : "text");
 }
 
-static inline const char *
-unit_of (LsFieldKind kind)
+/* What every file has, with these words: format and page of the formats explain it. */
+static inline bool
+is_common (const LsField *f)
 {
-  switch (kind) {
-  case LS_FIELD_TIME:
-    return "`\"2us\"`";
-  case LS_FIELD_BYTES:
-  case LS_FIELD_BYTES_DOUBLE:
-    return "`\"80GiB\"`, `\"4MB\"`";
-  case LS_FIELD_RATE:
-    return "`\"25GB/s\"`, `\"400Gbit/s\"`";
-  case LS_FIELD_FLOPS:
-    return "`\"312TFLOP/s\"`";
-  default:
-    return "";
-  }
+  static const char *const common[][2] = { { "schema", "kind and version of the file" },
+                                           { "name", "the name of the file without .json" },
+                                           { "source", "where the figures come from" } };
+  for (size_t i = 0; i < G_N_ELEMENTS (common); i++)
+    if (f->required && strcmp (f->key, common[i][0]) == 0
+        && g_strcmp0 (ls_field_meaning (f), common[i][1]) == 0)
+      return true;
+  return false;
 }
 
-static inline void
-append_row (GString *out, const LsField *f, GArray *sections)
+/* " from 1 to 8" of whole numbers is " 1–8". */
+static inline char *
+range_of (const LsField *f)
 {
-  g_autofree char *type = type_of (f, sections);
   bool has_range = f->above || f->min > 0 || f->max > 0;
   g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
-  const char *meaning = ls_field_meaning (f), *usual = ls_field_default (f),
-             *absent = f->required ? "required"
-      : usual                      ? usual
-                                   : "";
-  g_string_append_printf (out, "| `%s` | %s%s | %s | %s | %s |\n", f->key, type, range, unit_of (f->kind),
-                          absent, meaning ? meaning : "");
+  char *to = strstr (range, " to ");
+  if (!g_str_has_prefix (range, " from ") || !to)
+    return g_steal_pointer (&range);
+  *to = '\0';
+  return g_strdup_printf (" %s–%s", range + strlen (" from "), to + strlen (" to "));
+}
+
+/* What holds where the key is not there; NULL: nothing, as said once for all pages. */
+static inline const char *
+default_of (const LsField *f)
+{
+  const char *usual = ls_field_default (f);
+  bool is_nothing = f->kind == LS_FIELD_BOOL ? g_strcmp0 (usual, "false") == 0
+                                             : f->kind != LS_FIELD_ENUM && g_strcmp0 (usual, "none") == 0;
+  return is_nothing ? NULL : usual;
 }
 
 static inline void
-append_table (GString *out, const LsField *fields, GArray *sections)
+append_key (GString *out, const LsField *f, GArray *sections)
 {
-  g_string_append (out, "| Key | Type | Unit as in | Default | Meaning |\n|---|---|---|---|---|\n");
-  for (const LsField *f = fields; f->key; f++)
-    append_row (out, f, sections);
+  g_autofree char *type = type_of (f, sections), *range = range_of (f);
+  const char *meaning = ls_field_meaning (f), *usual = default_of (f);
+  g_string_append_printf (out, "- `%s` (%s%s", f->key, type, range);
+  if (f->required)
+    g_string_append (out, "; required");
+  else if (usual)
+    g_string_append_printf (out, "; default %s", usual);
+  g_string_append_printf (out, ")%s%s\n", meaning ? ": " : "", meaning ? meaning : "");
 }
 
-/* Markdown for a README: a table of the keys (key, type, unit, default, meaning),
- * then one for each kind of nested object. Newly allocated. */
+static inline void
+append_keys (GString *out, const LsField *fields, GArray *sections)
+{
+  g_autoptr (GString) common = g_string_new (NULL);
+  for (const LsField *f = fields; f->key; f++)
+    if (is_common (f))
+      g_string_append_printf (common, "%s`%s`", common->len > 0 ? ", " : "", f->key);
+  if (common->len > 0)
+    g_string_append_printf (out, "- %s: required, as [in every file](index.md#common-rules)\n", common->str);
+  for (const LsField *f = fields; f->key; f++)
+    if (!is_common (f))
+      append_key (out, f, sections);
+}
+
+/* Markdown for a page: a list of the keys (key, type, default, meaning), then one for
+ * each kind of nested object. Newly allocated. */
 static inline char *
 ls_fields_markdown (const LsField *fields)
 {
   GString *out = g_string_new (NULL);
   g_autoptr (GArray) sections = g_array_new (FALSE, FALSE, sizeof (Section));
-  append_table (out, fields, sections);
+  append_keys (out, fields, sections);
   for (guint i = 0; i < sections->len; i++) { /* grows while it is walked */
     Section section = g_array_index (sections, Section, i);
     g_string_append_printf (out, "\n`%s`:\n\n", section.name);
-    append_table (out, section.fields, sections);
+    append_keys (out, section.fields, sections);
   }
   return g_string_free (out, FALSE);
 }

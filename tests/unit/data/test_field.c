@@ -305,17 +305,17 @@ wrong_flags_are_explained (void)
 }
 
 static void
-markdown_has_a_row_for_each_key (void)
+markdown_has_an_item_for_each_key (void)
 {
   g_autofree char *text = ls_fields_markdown (fields);
-  LS_CHECK (strstr (text, "| `text` | text |  |  | words |\n") != NULL);
-  LS_CHECK (strstr (text, "| `micro_batch` | whole number from 1 to 8 |  | 1 |  |\n") != NULL);
-  LS_CHECK (strstr (text, "| `inner` | object: `inner` |") != NULL);
-  LS_CHECK (strstr (text, "\n`inner`:\n\n| Key |") != NULL);
-  LS_CHECK (strstr (text, "| `share` | number above 0, at most 1 |  | required | a part |\n") != NULL);
+  LS_CHECK (strstr (text, "- `text` (text): words\n") != NULL);
+  LS_CHECK (strstr (text, "- `micro_batch` (integer 1–8; default 1)\n") != NULL);
+  LS_CHECK (strstr (text, "- `inner` (object: `inner`") != NULL);
+  LS_CHECK (strstr (text, "\n`inner`:\n\n- `") != NULL);
+  LS_CHECK (strstr (text, "- `share` (number above 0, at most 1; required): a part\n") != NULL);
   for (const LsField *f = fields; f->key; f++) {
-    g_autofree char *row = g_strdup_printf ("| `%s` |", f->key);
-    LS_CHECK (strstr (text, row) != NULL);
+    g_autofree char *item = g_strdup_printf ("- `%s` (", f->key);
+    LS_CHECK (strstr (text, item) != NULL);
   }
 }
 
@@ -461,5 +461,5 @@ LS_TEST_SUITE (LS_TEST (words_of_a_list_are_added_and_cleared), LS_TEST (large_c
                LS_TEST (counts_may_have_a_letter_in_a_file), LS_TEST (a_file_sets_every_kind),
                LS_TEST (every_mistake_is_counted), LS_TEST (foreign_files_give_notes),
                LS_TEST (flags_set_the_same_fields), LS_TEST (wrong_flags_are_explained),
-               LS_TEST (markdown_has_a_row_for_each_key), LS_TEST (what_is_written_reads_back_exactly),
+               LS_TEST (markdown_has_an_item_for_each_key), LS_TEST (what_is_written_reads_back_exactly),
                LS_TEST (defaults_are_left_out), LS_TEST (elements_are_located))

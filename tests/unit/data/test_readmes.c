@@ -1,8 +1,8 @@
-/* Pins: the manual and the READMEs of the data folders are true. A table of keys, which
+/* Pins: the manual and the READMEs of the data folders are true. A list of keys, which
  * stands between "<!-- fields: KIND -->" and "<!-- /fields -->" in the manual, is what the
  * field table that reads such files says; a table of files, between "<!-- files: FOLDER -->"
  * and "<!-- /files -->", has a row for each file of the folder and for nothing else.
- * LS_UPDATE_GOLDEN=1 writes the tables of keys anew. */
+ * LS_UPDATE_GOLDEN=1 writes the lists of keys anew. */
 #include "field_markdown.h"
 #include "ls_test.h"
 
@@ -108,13 +108,13 @@ update (const Block *b, const char *table)
   LS_CHECK (g_file_set_contents (b->path, text, -1, NULL));
 }
 
+/* The block of a kind is this text. */
 static void
-check_keys (const char *readme, const char *kind, const LsField *fields)
+check_block (const char *readme, const char *kind, const char *expected)
 {
   g_auto (Block) b = { 0 };
   if (!block_find (&b, readme, "fields", kind))
     return;
-  g_autofree char *expected = ls_fields_markdown (fields);
   if (g_strcmp0 (g_getenv ("LS_UPDATE_GOLDEN"), "1") == 0) {
     update (&b, expected);
     return;
@@ -126,9 +126,43 @@ check_keys (const char *readme, const char *kind, const LsField *fields)
 }
 
 static void
+check_keys (const char *readme, const char *kind, const LsField *fields)
+{
+  g_autofree char *expected = ls_fields_markdown (fields);
+  check_block (readme, kind, expected);
+}
+
+static const LsField *
+field_named (const LsField *fields, const char *key)
+{
+  for (const LsField *f = fields; f->key; f++)
+    if (strcmp (f->key, key) == 0)
+      return f;
+  return NULL;
+}
+
+/* Strategies explain the axes: the page has those with a default of their own, and which keys are none. */
+static void
+check_ranges (void)
+{
+  g_autoptr (GString) text = g_string_new (NULL), none = g_string_new (NULL);
+  for (const LsField *f = ls_ranges_fields (); f->key; f++) {
+    LS_CHECK (field_named (ls_strategy_fields, f->key) != NULL);
+    if (!f->required && g_strcmp0 (ls_field_default (f), "that of the job") != 0)
+      g_string_append_printf (text, "- `%s`: %s\n", f->key, ls_field_default (f));
+  }
+  for (const LsField *s = ls_strategy_fields; s->key; s++)
+    if (!field_named (ls_ranges_fields (), s->key))
+      g_string_append_printf (none, "%s`%s`", none->len > 0 ? ", " : "", s->key);
+  g_string_append_printf (text, "- every other key of a strategy: the value of the job; no axes are %s\n",
+                          none->str);
+  check_block (FORMATS "ranges.md", "ranges", text->str);
+}
+
+static void
 keys_are_those_that_are_read (void)
 {
-  check_keys (FORMATS "ranges.md", "ranges", ls_ranges_fields ());
+  check_ranges ();
   check_keys (FORMATS "jobs.md", "jobs", ls_jobs_fields);
   check_keys (FORMATS "software.md", "software", ls_software_fields ());
   for (size_t i = 0; i < G_N_ELEMENTS (key_tables); i++)
