@@ -37,7 +37,7 @@ if [[ -e $copy/$libdir/lockstep/capture/liblockstep-capture.so ]]; then
     || fail 'an installed capture fails'
   grep -q '^Fits' "$out/captured" || fail 'an installed capture has no verdict'
 fi
-diff <(cd -- "$root/src/manual" && find . -name '*.md' -o -name '*.png' | sort) <(cd -- "$copy/$datadir/doc/lockstep" && find . -type f | sort) || fail 'another manual is installed'
+diff <({ (cd -- "$root/src/manual" && find . -name '*.md' -o -name '*.png'); (cd -- "$root/strategies" && find ./labs -name '*.json' | sed 's/json$/md/'); echo ./labs/instructors.md; } | sort) <(cd -- "$copy/$datadir/doc/lockstep" && find . -type f | sort) || fail 'another manual is installed'
 [[ $has_man == false || -e $copy/$mandir/man1/lockstep.1 && -e $copy/$mandir/man1/lockstep-run.1 ]] || fail 'no man pages are installed'
 diff <(cd -- "$root/src/include/lockstep" && ls -- *.h) <(ls "$copy/$includedir/lockstep") || fail 'other headers are installed'
 

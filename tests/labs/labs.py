@@ -91,6 +91,15 @@ def check_task(lab, measures):
         check(holds == (i == 0), f"{lab['name']}: {options} by the second implementation")
 
 
+def check_pages(labs, folder):
+    """Each lab is one, and links lead to pages of the manual."""
+    manual = ROOT / "src/manual/labs"
+    for name in [*(lab["name"] for lab in labs), "instructors"]:
+        text = (folder / f"{name}.md").read_text(encoding="utf-8")
+        lost = [to for to in re.findall(r"\]\(([^)#:]+)", text) if not ((manual / to).exists() or (folder / to).exists())]
+        check(not lost, f"{name}.md: links lead nowhere: {lost}")
+
+
 def check_notebook(lab, folder):
     """Its code cells, as Jupyter's kernel runs them: lines with ! by a shell, with names in braces."""
     cells = json.loads((folder / f"{lab['name']}.ipynb").read_text(encoding="utf-8"))["cells"]
@@ -111,8 +120,9 @@ def main():
     listed = subprocess.run([LOCKSTEP, "lab", "list"], capture_output=True, text=True).stdout
     only = os.environ.get("LS_CASE")
     with tempfile.TemporaryDirectory() as folder:
-        built = subprocess.run([sys.executable, ROOT / "tools/labs/build", "--pages", "--check", "--notebooks", folder], capture_output=True, text=True)
-        check(built.returncode == 0, "pages are those of the files (tools/labs/build --pages): " + built.stdout + built.stderr)
+        built = subprocess.run([sys.executable, ROOT / "tools/labs/build", "--pages", folder, "--notebooks", folder], capture_output=True, text=True)
+        check(built.returncode == 0, "pages and notebooks: " + built.stdout + built.stderr)
+        check_pages(labs, pathlib.Path(folder))
         for lab in labs:
             if only and lab["name"] != only:
                 continue

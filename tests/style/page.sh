@@ -11,11 +11,12 @@
 #
 # An indented block right after a list is none in Markdown: that is an error.
 #
-# Usage: page.sh ROOT LOCKSTEP PAGE, PAGE within ROOT. LS_UPDATE_GOLDEN=1 writes the outputs.
+# Usage: page.sh ROOT LOCKSTEP PAGE, PAGE within ROOT, or a whole path. LS_UPDATE_GOLDEN=1 writes the outputs.
 set -euo pipefail
 root=$(realpath -- "$1")
 lockstep=$(realpath -- "$2")
-page=$root/$3
+page=$3
+[[ $page == /* ]] || page=$root/$page
 PATH=$(dirname -- "$lockstep"):$PATH
 export LC_ALL=C.UTF-8 LS_DATA_DIR=$root # the bars
 . "$(dirname -- "${BASH_SOURCE[0]}")/page_inputs.sh"
