@@ -48,8 +48,11 @@ lists() {
       gsub(/-/, "_", key)
       if (on && section == "knobs" && index(explained, " " key " "))
         names = names (names == "" ? "" : ", ") "`" tag "`"
-      else if (on)
+      else if (on) {
+        if (tag ~ /^-h, --help/)
+          sub(/: .*/, "", text) # the topics are in knobs.md
         printf "- `%s`: %s\n", tag, text
+      }
       tag = text = ""
     }
 
