@@ -204,31 +204,31 @@ END
   page() {
     cat > "$tree/src/manual/formats/results.md" <<'END'
 <!-- csv: whatif -->
-| `change`, `gain` | two |
+- `change`, `gain`: two
 <!-- /csv -->
 <!-- csv: place -->
-| `order` | one |
+- `order`: one
 <!-- /csv -->
 <!-- csv: share -->
-| `job` | one |
+- `job`: one
 <!-- /csv -->
 <!-- csv: train -->
-| `cause` | one |
+- `cause`: one
 <!-- /csv -->
 <!-- csv: memory -->
-| `rank`, `stage` | two |
+- `rank`, `stage`: two
 <!-- /csv -->
 <!-- csv: links -->
-| `link` | one |
+- `link`: one
 <!-- /csv -->
 <!-- csv: collective -->
-| `op`, `size` | both |
+- `op`, `size`: both
 <!-- /csv -->
 <!-- csv: run -->
-| `rank`, `name` | both |
+- `rank`, `name`: both
 <!-- /csv -->
 <!-- environment -->
-| `A_B` | one |
+- `A_B`: one
 <!-- /environment -->
 END
   }

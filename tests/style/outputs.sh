@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The manual documents exactly the columns of the CSV that commands print, and the variables of the environment
-# that the program reads: the first cells of the tables between "<!-- NAME -->" and "<!-- /... -->".
+# that the program reads: the terms of the lists between "<!-- NAME -->" and "<!-- /... -->".
 # Usage: outputs.sh ROOT LOCKSTEP
 set -euo pipefail
 root=$(realpath -- "$1")
@@ -11,10 +11,10 @@ trap 'rm -rf -- "$out"' EXIT
 status=0
 find "$root/src/manual" -name '*.md' -exec cat -- {} + > "$out/manual"
 
-# The words in the first cells of a table. One that begins with a dot lies beside the
+# The words in the terms of a list. One that begins with a dot lies beside the
 # one before it: "`a.b`, `.c`" are a.b and a.c.
 documented() {
-  sed -n "/<!-- $1 -->/,/<!-- \//p" "$out/manual" | sed -nE 's/^\| *(`[^|]*)\|.*/\1/p' | { grep -oE '`[^`]+`' || true; } | tr -d '`' \
+  sed -n "/<!-- $1 -->/,/<!-- \//p" "$out/manual" | sed -nE 's/^- (`[^:]*`):.*/\1/p' | { grep -oE '`[^`]+`' || true; } | tr -d '`' \
     | awk '/^\./ { sub(/\.[^.]*$/, "", before); $0 = before $0 } { print; before = $0 }' | sort -u
 }
 
