@@ -215,7 +215,7 @@ class Check:
         return len(paths)
 
     def manual(self):
-        """Lists between "<!-- json: KIND -->" and "<!-- /json -->"."""
+        """Lists between "<!-- json: KIND -->" and "<!-- /json -->"; the schema alone explains the data of pages."""
         lists, n = lists_of(self.root / "src/show/schema/result_keys.txt"), 0
         for page in sorted((self.root / "src/manual/formats").glob("*.md")):
             text = page.read_text(encoding="utf-8")
@@ -231,7 +231,8 @@ class Check:
             elif true != text:
                 self.wrong(f"{page}: another list of keys; LS_UPDATE_GOLDEN=1 writes it")
         for kind in lists:
-            self.wrong(f"no page of the manual has <!-- json: {kind} -->")
+            if not kind.startswith("page"):
+                self.wrong(f"no page of the manual has <!-- json: {kind} -->")
         return n
 
 

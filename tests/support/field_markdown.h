@@ -99,7 +99,7 @@ is_common (const LsField *f)
   return false;
 }
 
-/* " from 1 to 8" of whole numbers is " 1–8". */
+/* " from 1 to 8" of a number is " 1–8". */
 static inline char *
 range_of (const LsField *f)
 {
@@ -126,8 +126,9 @@ static inline void
 append_key (GString *out, const LsField *f, GArray *sections)
 {
   g_autofree char *type = type_of (f, sections), *range = range_of (f);
+  bool is_range = strcmp (type, "integer") == 0 && strstr (range, "–"); /* says the type, too */
   const char *meaning = ls_field_meaning (f), *usual = default_of (f);
-  g_string_append_printf (out, "- `%s` (%s%s", f->key, type, range);
+  g_string_append_printf (out, "- `%s` (%s%s", f->key, is_range ? "" : type, is_range ? range + 1 : range);
   if (f->required)
     g_string_append (out, "; required");
   else if (usual)

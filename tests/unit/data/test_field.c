@@ -309,7 +309,7 @@ markdown_has_an_item_for_each_key (void)
 {
   g_autofree char *text = ls_fields_markdown (fields);
   LS_CHECK (strstr (text, "- `text` (text): words\n") != NULL);
-  LS_CHECK (strstr (text, "- `micro_batch` (integer 1–8; default 1)\n") != NULL);
+  LS_CHECK (strstr (text, "- `micro_batch` (1–8; default 1)\n") != NULL);
   LS_CHECK (strstr (text, "- `inner` (object: `inner`") != NULL);
   LS_CHECK (strstr (text, "\n`inner`:\n\n- `") != NULL);
   LS_CHECK (strstr (text, "- `share` (number above 0, at most 1; required): a part\n") != NULL);
