@@ -16,7 +16,7 @@ man() {
 #!/bin/sh
 case $1 in
 --help) printf 'Commands:\n  run        runs\n\n' ;;
-run) printf 'Options:\n  --tp=N   degree\n  -j, --threads=N   threads\n  -h, --help   help\n\n' ;;
+run) printf 'Options:\n  --tp=N   degree\n  -j, --threads=N   threads\n  --json   JSON\n  -h, --help   help\n\n' ;;
 esac
 END
   chmod +x "$tree/lockstep"
@@ -49,7 +49,7 @@ index](index.md#a-b); it's `--tp` [OPTION].
 
 <!-- options: run -->
 - `-j, --threads N`: threads
-- `-h, --help`: this
+- `--json`, `-h, --help`: [as everywhere](index.md#x)
 <!-- /options -->
 
 After it.

@@ -3,7 +3,8 @@
 # synopsis between "<!-- usage: COMMAND -->" and "<!-- /usage -->" and the list between
 # "<!-- options: COMMAND -->" and "<!-- /options -->", and in knobs.md the options of a job
 # between "<!-- knobs -->" and "<!-- /knobs -->", of which those that are keys of a strategy (formats/strategy.md) are only
-# named. README.md and commands/index.md list the
+# named. Options with the same words in five commands or more stand in commands/index.md between "<!-- options: several -->"
+# and "<!-- /options -->", and are only named in the others. README.md and commands/index.md list the
 # commands between "<!-- commands -->" and "<!-- /commands -->".
 # Usage: options.sh ROOT LOCKSTEP. LS_UPDATE_GOLDEN=1 writes these blocks.
 set -euo pipefail
@@ -115,12 +116,19 @@ for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .
   "$lockstep" "$command" --help all > "$out/help"
   { printf '```\n'; sed -nE '1s/^Usage: //p; 2,/^$/ s/^  (lockstep)/\1/p' "$out/help"; printf '```\n'; } > "$out/usage"
   hold "$page" "usage: $command" "$out/usage"
-  lists options < "$out/help" > "$out/options"
-  [[ -s $out/options ]] || { printf 'no options in lockstep %s --help\n' "$command"; status=1; }
-  hold "$page" "options: $command" "$out/options"
+  lists options < "$out/help" > "$out/$command.options"
+  [[ -s $out/$command.options ]] || { printf 'no options in lockstep %s --help\n' "$command"; status=1; }
 done
+cat -- "$out"/*.options | sort | uniq -c | awk '$1 >= 5 { sub(/^ *[0-9]+ /, ""); print }' > "$out/several"
+for command in $("$lockstep" --help | sed -nE '/^Commands:/,/^$/ s/^  ([a-z]+) .*/\1/p'); do
+  { grep -vxFf "$out/several" "$out/$command.options" || true; } > "$out/options"
+  named=$({ grep -xFf "$out/several" "$out/$command.options" || true; } | sed -E 's/^- (`[^`]*`): .*/\1/' | paste -sd, | sed 's/,`/, `/g')
+  [[ -z $named ]] || printf -- '- %s: [as everywhere](index.md#options-of-several-commands)\n' "$named" >> "$out/options"
+  hold "src/manual/commands/$command.md" "options: $command" "$out/options"
+done
+[[ ! -s $out/several ]] || hold src/manual/commands/index.md 'options: several' "$out/several"
 strategy=$root/src/manual/formats/strategy.md
-explained=$([[ ! -e $strategy ]] || sed -nE '/<!-- fields: strategy/,/<!-- \/fields/ s/^- `([a-z0-9_]+)` .*/\1/p' "$strategy" | tr '\n' ' ')
+explained=$([[ ! -e $strategy ]] || sed -nE '/<!-- fields: strategy/,/<!-- \/fields/ s/^- `([a-z0-9_]+)`[ :].*/\1/p' "$strategy" | tr '\n' ' ')
 "$lockstep" run --help all | lists knobs "$explained" > "$out/knobs"
 hold src/manual/commands/knobs.md knobs "$out/knobs"
 commands_table '' > "$out/commands"

@@ -9,6 +9,7 @@
 Where python3-jsonschema is found it must agree on all of it with the small validator here.
 Usage: schemas.py ROOT LOCKSTEP. LS_UPDATE_GOLDEN=1 writes the lists of the manual."""
 
+import collections
 import itertools
 import json
 import os
@@ -267,32 +268,102 @@ def rejects_of(path):
         yield head.partition("/")[2], document, said
 
 
-def lists_of(path):
-    """The list of keys of each section of result_keys.txt, as Markdown. Rows that those of run have, too, are only named."""
-    lists, kind, of_run, again = {}, None, set(), []
+class Row:
+    """A row of result_keys.txt: keys, the whole way of each, types, and what they mean."""
+
+    def __init__(self, line):
+        keys, types, self.meaning = (line.removesuffix(" |").split(" | ") + [""])[:3]
+        self.text, self.keys, self.types = (keys, types, self.meaning), keys.split(" "), types.split(" ")
+        self.types *= len(self.keys) if len(self.types) == 1 else 1
+        self.parent = self.keys[0].rpartition(".")[0]
+        self.ways = [f"{self.parent}{key}" if key[0] == "." else key for key in self.keys]
+        self.leaves = [way.removeprefix(f"{self.parent}.") for way in self.ways]
+
+    def as_of(self):
+        """ROOT of a row that means "as of `ROOT`"."""
+        root = re.fullmatch(r"as of `([^` ]*)`", self.meaning)
+        return root and root[1]
+
+
+def sections_of(path):
+    """(section, its rows) of result_keys.txt."""
+    kind, rows = None, []
     for line in [*path.read_text(encoding="utf-8").split("\n"), "== :"]:
         if line.startswith("== "):
-            if again:
-                lists[kind] = f"- as of `run`: {', '.join(again)}\n" + lists[kind]
-            kind, again = line[3:].split(":")[0], []
-            lists[kind] = ""
+            if kind:
+                yield kind, rows
+            kind, rows = line[3:].split(":")[0], []
         elif line and line[0] not in "#@ ":
-            row = keys, types, meaning = tuple((line.removesuffix(" |").split(" | ") + [""])[:3])
-            if kind == "run":
-                of_run.add(row)
-            if kind != "run" and meaning and row in of_run:
-                again += [f"`{k}`" for k in keys.split(" ")]
-            else:
-                lists[kind] += f"- {typed(keys.split(' '), types.split(' '))}{': ' * bool(meaning)}{meaning}\n"
-    del lists[""]
+            rows.append(Row(line))
+
+
+def lists_of(path):
+    """The list of keys of each section of result_keys.txt, as Markdown. What run, or a row before, has too is only named."""
+    lists, of_run, objects_of_run = {}, {}, {}
+    for kind, rows in sections_of(path):
+        again = [f"`{key}`" for row in rows if row.meaning and row.text in of_run for key in row.keys]
+        rows = [row for row in rows if not (row.meaning and row.text in of_run)]
+        named = [way for row in rows if not row.meaning and "/absent" in row.types[0] for way in row.ways]
+        lists[kind] = f"- as of `run`: {', '.join(again)}\n" * bool(again)
+        lists[kind] += f"- may be absent: {', '.join(f'`{way}`' for way in named)}\n" * bool(named)
+        shown_rows = [row for row in rows if row.meaning or row.ways[0] not in named and row.text[1] not in ("object", "list")]
+        lists[kind] += "".join(items_of(shown_rows, objects_of_run))
+        if kind == "run":
+            of_run, objects_of_run = {row.text for row in rows}, {keys: f"`{name}` of `run`" for keys, name in objects_in(rows).items()}
     return lists
 
 
+def objects_in(rows):
+    """{keys that are no objects, with their types: the first object that has just these} of objects of three or more."""
+    members = {}
+    for row in rows:
+        members.setdefault(row.parent, set()).update(zip(row.leaves, row.types))
+    objects = {}
+    for parent, keys in members.items():
+        if parent and len(keys) > 2:
+            objects.setdefault(frozenset(keys), parent)
+    return objects
+
+
+def items_of(rows, objects_of_run):
+    objects, types = objects_in(rows), {way: kind for row in rows for way, kind in zip(row.ways, row.types)}
+    n_keys, done = collections.Counter(row.parent for row in rows for _ in row.keys), set()
+    for row in rows:
+        root = row.as_of()
+        if root:
+            parent = parent_as_of(row, root, types)
+            if (parent, root) not in done:
+                done.add((parent, root))
+                alike = [other for other in rows if other.as_of() == root and parent_as_of(other, root, types) == parent]
+                ways = dict.fromkeys(way.removeprefix(f"{parent}.").split(".")[0].removesuffix("[]") for other in alike for way in other.ways)
+                yield f"- as of `{root}`: `{parent}.{'`, `.'.join(ways)}`\n"
+            continue
+        keys, first = frozenset(zip(row.leaves, row.types)), None
+        if n_keys[row.parent] == len(row.keys):
+            first = f"`{objects[keys]}`" if objects.get(keys, row.parent) != row.parent else objects_of_run.get(keys)
+        shown_keys = f"`{row.parent}` with the keys of {first}" if first else typed(row.keys, row.types)
+        yield f"- {shown_keys}{': ' * bool(row.meaning)}{row.meaning}\n"
+
+
+def parent_as_of(row, root, types):
+    """The parent of keys that are as those of ROOT, with the same types."""
+    parts = row.ways[0].split(".")
+    for n in range(1, len(parts)):
+        parent = ".".join(parts[:n])
+        if all(types.get(root + way.removeprefix(parent)) == kind for way, kind in zip(row.ways, row.types)):
+            return parent
+    raise ValueError(f"{row.keys}: not as of {root}")
+
+
 def typed(keys, types):
-    """Keys with the type of each, said once of neighbours that share it: `a`, `.b` (integer), `.c` (string)"""
-    types = types * len(keys) if len(types) == 1 else types
-    runs = [(kind, [f"`{k}`" for k, _ in run]) for kind, run in itertools.groupby(zip(keys, types), key=lambda pair: pair[1])]
-    return ", ".join(f"{', '.join(run)} ({kind})" for kind, run in runs)
+    """Keys with the type of each, said once of neighbours that share it, not of numbers: `a`, `.b`; `.c` (string)"""
+    runs = [(kind, [f"`{k}`" for k, _ in run]) for kind, run in itertools.groupby(zip(keys, types), key=lambda pair: shown(pair[1]))]
+    return "; ".join(f"{', '.join(run)}{kind}" for kind, run in runs)
+
+
+def shown(kind):
+    kind = re.sub(r"^(number|integer)/?", "", kind)
+    return f" ({kind})" if kind else ""
 
 
 def main(root, lockstep):

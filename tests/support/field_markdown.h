@@ -99,12 +99,20 @@ is_common (const LsField *f)
   return false;
 }
 
-/* " from 1 to 8" of a number is " 1–8". */
+/* A number above 0 and at most 1. */
+static inline bool
+is_share (const LsField *f)
+{
+  return f->kind == LS_FIELD_DOUBLE && f->above && f->min == 0 && f->max == 1;
+}
+
+/* " from 1 to 8" of a number is " 1–8". Limits far from what exists are left to the error that names them. */
 static inline char *
 range_of (const LsField *f)
 {
-  bool has_range = f->above || f->min > 0 || f->max > 0;
-  g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
+  bool is_whole = f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64;
+  bool has_range = is_whole ? f->min > 0 || f->max > 0 : f->min > 0 || f->max == 1;
+  g_autofree char *range = has_range && !is_share (f) ? ls_field_value_range (f) : g_strdup ("");
   char *to = strstr (range, " to ");
   if (!g_str_has_prefix (range, " from ") || !to)
     return g_steal_pointer (&range);
@@ -122,32 +130,107 @@ default_of (const LsField *f)
   return is_nothing ? NULL : usual;
 }
 
-static inline void
-append_key (GString *out, const LsField *f, GArray *sections)
-{
-  g_autofree char *type = type_of (f, sections), *range = range_of (f);
-  bool is_range = strcmp (type, "integer") == 0 && strstr (range, "–"); /* says the type, too */
-  const char *meaning = ls_field_meaning (f), *usual = default_of (f);
-  g_string_append_printf (out, "- `%s` (%s%s", f->key, is_range ? "" : type, is_range ? range + 1 : range);
-  if (f->required)
-    g_string_append (out, "; required");
-  else if (usual)
-    g_string_append_printf (out, "; default %s", usual);
-  g_string_append_printf (out, ")%s%s\n", meaning ? ": " : "", meaning ? meaning : "");
-}
+/* Neighbours of one type and meaning. */
+typedef struct {
+  GString *keys;
+  char *type; /* "(1–8; default 1)" */
+  const char *meaning;
+} ListItem;
 
 static inline void
-append_keys (GString *out, const LsField *fields, GArray *sections)
+list_item_free (gpointer item)
 {
+  g_string_free (((ListItem *) item)->keys, TRUE);
+  g_free (((ListItem *) item)->type);
+  g_free (item);
+}
+
+static inline char *
+whole_type_of (const LsField *f, GArray *sections)
+{
+  g_autofree char *type = is_share (f) ? g_strdup ("share") : type_of (f, sections), *range = range_of (f);
+  bool is_range = strcmp (type, "integer") == 0 && strstr (range, "–"); /* says the type, too */
+  const char *usual = default_of (f);
+  return g_strdup_printf ("(%s%s%s%s)", is_range ? "" : type, is_range ? range + 1 : range,
+                          f->required ? "; required"
+                              : usual ? "; default "
+                                      : "",
+                          !f->required && usual ? usual : "");
+}
+
+static inline GPtrArray *
+items_of (const LsField *fields, GArray *sections)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (list_item_free);
+  for (const LsField *f = fields; f->key; f++) {
+    if (is_common (f))
+      continue;
+    g_autofree char *type = whole_type_of (f, sections);
+    ListItem *last = items->len > 0 ? items->pdata[items->len - 1] : NULL;
+    if (last && strcmp (last->type, type) == 0 && g_strcmp0 (last->meaning, ls_field_meaning (f)) == 0) {
+      g_string_append_printf (last->keys, ", `%s`", f->key);
+      continue;
+    }
+    ListItem *item = g_new (ListItem, 1);
+    *item = (ListItem) { g_string_new (NULL), g_steal_pointer (&type), ls_field_meaning (f) };
+    g_string_append_printf (item->keys, "`%s`", f->key);
+    g_ptr_array_add (items, item);
+  }
+  return items;
+}
+
+static inline gsize
+n_words (const char *text)
+{
+  gsize n = 1;
+  for (; *text; text++)
+    n += *text == ' ';
+  return n;
+}
+
+/* The type that most items have; NULL: saying it once spares next to nothing. */
+static inline const char *
+usual_type (const GPtrArray *items)
+{
+  const char *usual = NULL;
+  gsize most = 0;
+  for (guint i = 0; i < items->len; i++) {
+    const char *type = ((ListItem *) items->pdata[i])->type;
+    gsize n = 0;
+    for (guint k = 0; k < items->len; k++)
+      n += strcmp (((ListItem *) items->pdata[k])->type, type) == 0;
+    if (n > most && (n - 1) * n_words (type) > 12) {
+      most = n;
+      usual = type;
+    }
+  }
+  return usual;
+}
+
+/* A list of the keys under its name, NULL: those of the file itself. */
+static inline void
+append_keys (GString *out, const char *name, const LsField *fields, GArray *sections)
+{
+  g_autoptr (GPtrArray) items = items_of (fields, sections);
+  const char *usual = usual_type (items);
+  if (name)
+    g_string_append_printf (out, "\n`%s`%s%s:\n\n", name, usual ? ", without a type " : "",
+                            usual ? usual : "");
+  else if (usual)
+    g_string_append_printf (out, "Keys without a type are %s:\n\n", usual);
   g_autoptr (GString) common = g_string_new (NULL);
   for (const LsField *f = fields; f->key; f++)
     if (is_common (f))
       g_string_append_printf (common, "%s`%s`", common->len > 0 ? ", " : "", f->key);
   if (common->len > 0)
     g_string_append_printf (out, "- %s: required, as [in every file](index.md#common-rules)\n", common->str);
-  for (const LsField *f = fields; f->key; f++)
-    if (!is_common (f))
-      append_key (out, f, sections);
+  for (guint i = 0; i < items->len; i++) {
+    const ListItem *item = items->pdata[i];
+    bool is_usual = usual && strcmp (item->type, usual) == 0;
+    g_string_append_printf (out, "- %s%s%s%s%s\n", item->keys->str, is_usual ? "" : " ",
+                            is_usual ? "" : item->type, item->meaning ? ": " : "",
+                            item->meaning ? item->meaning : "");
+  }
 }
 
 /* Markdown for a page: a list of the keys (key, type, default, meaning), then one for
@@ -157,11 +240,10 @@ ls_fields_markdown (const LsField *fields)
 {
   GString *out = g_string_new (NULL);
   g_autoptr (GArray) sections = g_array_new (FALSE, FALSE, sizeof (Section));
-  append_keys (out, fields, sections);
+  append_keys (out, NULL, fields, sections);
   for (guint i = 0; i < sections->len; i++) { /* grows while it is walked */
     Section section = g_array_index (sections, Section, i);
-    g_string_append_printf (out, "\n`%s`:\n\n", section.name);
-    append_keys (out, section.fields, sections);
+    append_keys (out, section.name, section.fields, sections);
   }
   return g_string_free (out, FALSE);
 }
