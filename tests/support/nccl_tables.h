@@ -45,7 +45,7 @@
 /* What all generations share. */
 #define LS_TEST_NCCL_RELEASE                                                                                 \
   .ll_across = { { 39e9, 20.4e9 }, { 22.5e9, 19e9 } }, .latency = LS_TEST_LATENCY,                           \
-  .tree_by_size = LS_TEST_BY_SIZE
+  .tree_by_size = LS_TEST_BY_SIZE, .tree_alone = 0.85
 
 #define LS_TEST_NCCL_VOLTA                                                                                   \
   {                                                                                                          \
@@ -71,7 +71,7 @@
                      15e9, 12e9, 6e9,  3e9,  2.4e9, 1.2e9, 0.24e9, 0.12e9 },                                 \
     .double_many_from = 50e9, .ll = 141e9, .ring_ll128 = 36.7e9, .tree_ll128 = { 36.7e9, 36.7e9, 29e9 },     \
     .tree_simple = { 38.7e9, 41.4e9, 36e9 }, .nvls_tree = { 0, 57.7e9, 45.5e9 }, .nvls_efficiency = 0.85,    \
-    .collnet_direct = 0.85, .ring_plateau = 1.4, LS_TEST_NCCL_RELEASE                                        \
+    .tree_own_nics = 0.85, .collnet_direct = 0.85, .ring_plateau = 1.4, LS_TEST_NCCL_RELEASE                 \
   }
 
 #define LS_TEST_NCCL_BLACKWELL                                                                               \
@@ -82,7 +82,7 @@
                      18e9, 15e9, 12e9, 10e9, 6e9,    3e9,  2.4e9, 1.2e9, 0.24e9, 0.12e9 },                   \
     .double_many_from = 50e9, .ll = 282e9, .ring_ll128 = 40e9, .tree_ll128 = { 55.6e9, 31.67e9, 20e9 },      \
     .tree_simple = { 70e9, 42.8e9, 24e9 }, .nvls_tree = { 0, 96e9, 80e9 }, .nvls_efficiency = 0.74,          \
-    .collnet_direct = 0.85, .ring_plateau = 1.4, LS_TEST_NCCL_RELEASE                                        \
+    .tree_own_nics = 0.85, .collnet_direct = 0.85, .ring_plateau = 1.4, LS_TEST_NCCL_RELEASE                 \
   }
 
 /* Rates and times of NCCL in round numbers: of a job, without what single GEMMs lose to a call, and without how

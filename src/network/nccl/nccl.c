@@ -197,14 +197,17 @@ comm_of (const LsCollCall *call)
                       .n_hosts = call->seats.n_hosts,
                       .net_latency = nccl->net_latency,
                       .has_nvlink = has_nvlink (call),
+                      .has_own_nics = call->seats.min_nics >= call->seats.most,
                       .has_nvls = has_nvls (call) };
   if (nccl->nvlink > 0) {
-    comm.ring = ls_tune_ring_graph (&nccl->tables, inside, nics, nic);
+    uint32_t n_gpus = comm.has_nvlink ? call->seats.most : 0;
+    comm.ring = ls_tune_ring_graph (&nccl->tables, inside, n_gpus, nics, nic);
+    comm.tree = nics > 0 ? ls_tune_tree_graph (&nccl->tables, comm.ring, inside, n_gpus) : comm.ring;
     comm.nvls = ls_tune_nvls_graph (&nccl->tables, inside, MAX (1, call->seats.per_host), nics, nic);
   } else {
     uint32_t channels = ls_coll_max_channels (call);
     double rate = ls_coll_bus (call) / channels;
-    comm.ring = (LsTuneGraph) { channels, rate, rate };
+    comm.tree = comm.ring = (LsTuneGraph) { channels, rate, rate };
   }
   return comm;
 }

@@ -63,9 +63,13 @@ typedef struct {
   double ring_ll128;       /* limits of one channel, by hosts where there are three; 0: not possible (RCCL
                               has no LL128 on gfx942, and no trees with Simple on one host of it) */
   double tree_ll128[LS_NCCL_N_SCALES], tree_simple[LS_NCCL_N_SCALES];
+  double tree_alone,
+      tree_own_nics; /* factors of a tree across hosts: of GPUs alone on theirs, or each with a NIC
+                                       of its own; 0: 1 */
   double nvls_tree[LS_NCCL_N_SCALES];
   double nvls_efficiency; /* of the rate of a channel; 0: no NVLS            */
   double nvls_share;      /* of an all-reduce over its graph's rate, up to 2.27; 0: by nvls_efficiency */
+  uint32_t nvls_from;     /* GPUs of a host that it needs; 0: 2              */
   double collnet_direct;  /* the same with collnet                           */
   double ring_plateau;    /* factor of the latency of a ring across hosts with much data */
   double ll_across[LS_NCCL_N_CPUS][2]; /* limit of all channels with LL across two hosts, and more */

@@ -23,8 +23,8 @@
  * Deviations from reality. Large messages come close: bus bandwidth of the model over
  * what is measured is 1.02 on A100, 0.98 to 1.00 on H200, 1.06 on B200 (nccl-bus-*).
  * Small and middle ones are optimistic: 0.35 to 0.6 of the measured time below 8 MiB,
- * hence nccl.c. Deviations from NCCL: trees always have the balanced pattern (a plain
- * one has 15 % less), ranks are spread evenly over the hosts, one kind of GPU, one
+ * hence nccl.c. Deviations from NCCL: trees of one host have the channels of its rings, ranks are
+ * spread evenly over the hosts, one kind of GPU, one
  * operation at a time, no PCIe or CPU on a ring's way (the graph search assumes an
  * NVSwitch). The factor by size of trees is not applied to NVLS trees, as NCCL does on Blackwell
  * beside x86 CPUs.
@@ -45,21 +45,29 @@
  * Model. For GPUs that all reach each other through NVSwitches, with V of NVLink each (as
  * NCCL counts it: links times a rate by compute capability) the search takes the rate b
  * that makes floor (V / b) b largest, the fastest of those that tie. Across nodes one
- * channel goes through each NIC at the fastest rate that both NIC and NVLinks carry.
+ * channel goes through each NIC at the fastest rate that both NIC and NVLinks carry: a chain through
+ * n GPUs has n - 1 NVLinks, so that C chains, begun at all GPUs alike, carry V n / ((n - 1) C) each.
  * Channels of 25 GB/s and more are then doubled at half the rate, more than 4 of them
  * from a rate on that the generation has (50 GB/s since Hopper). The lists of rates are
- * in topologies/nccl. NVLS: a channel for each GPU, up to
- * 32, which all others take part in.
+ * in topologies/nccl.
+ *
+ * Trees across nodes have the channels of the rings; inside a node their rate goes up by the list until it
+ * is twice the one across, if the NVLinks carry it.
+ *
+ * NVLS: a channel for each GPU, up to 32, in which all take part, its head both as a GPU and for the sum:
+ * with H heads a GPU carries H + 1 times the rate. Across nodes the rate across goes up as that of trees.
  *
  * Worked example. H100: 18 links of 20.6 are 370.8 GB/s; 6 channels of 60 (360) beat 7 of
- * 50 (350); doubled, 12 of 30. NVLS on 8 GPUs: 370.8 / 8, so 8 of 40; on 4 GPUs 4 of 60.
- * On 8 NICs of 50 GB/s: 370.8 / 8 is 46.4, so 8 of 45. A100: 6 of 40 (240) doubled are
- * 12 of 20. B200: 8 of 90 (720) doubled are 16 of 45.
+ * 50 (350); doubled, 12 of 30. NVLS on 8 GPUs: 370.8 / 9, so 8 of 40; on 4 GPUs 4 of 60.
+ * On 8 NICs of 50 GB/s: 370.8 * 8 / (7 * 8) is 53, so 8 of 48; on one NIC 1 of 48, doubled 2 of 24, whose
+ * trees have 48 inside a node. A100: 6 of 40 (240) doubled are 12 of 20. B200: 8 of 90 (720) doubled are 16
+ * of 45.
  *
  * Deviations. PCIe, CPUs and NVLink meshes are not searched; the pairing of NICs on
  * different rails is assumed to succeed.
  *
- * Reference: NCCL 2.30.7 (commit 5067397) src/graph/search.cc, src/graph/topo.h. */
+ * Reference: NCCL 2.30.7 (commit 5067397) src/graph/search.cc, src/graph/topo.h. Across 2 to 32 nodes of H100
+ * the graphs give what a log of NCCL 2.27.5 has (tests/unit/network/h100-2.27.5.csv). */
 
 /* Connecting doubles them to at most 64. */
 #define MAX_CHANNELS 32
@@ -107,8 +115,30 @@ in_bytes (LsTuneGraph g)
   return (LsTuneGraph) { g.channels, g.intra * GB, g.inter * GB };
 }
 
+/* What NVLinks leave each of so many chains through n GPUs; over PCIe (n 0) a GPU has its NIC's data on the
+ * same link. */
+static double
+chain_limit (double nvlink, uint32_t n, uint32_t channels)
+{
+  double hops = n == 0 ? 1 : (n - 1.0) / n;
+  return hops > 0 ? nvlink / (hops * channels) : INFINITY;
+}
+
+/* One rate after the other, from the slowest on, until it is twice what it was or reaches the limit. */
+static double
+raised (const double *rates, double from, double limit)
+{
+  double rate = from;
+  guint n = 0;
+  while (rates[n] > 0)
+    n++;
+  while (n-- > 0 && rate < 2 * from && rates[n] <= limit)
+    rate = fmax (rate, rates[n]);
+  return rate;
+}
+
 LsTuneGraph
-ls_tune_ring_graph (const LsNcclTables *tables, double nvlink, uint32_t nics, double nic)
+ls_tune_ring_graph (const LsNcclTables *tables, double nvlink, uint32_t n_gpus, uint32_t nics, double nic)
 {
   if (nics == 0) {
     LsTuneGraph g = best_inside (tables->rates_intra, nvlink / GB);
@@ -116,18 +146,31 @@ ls_tune_ring_graph (const LsNcclTables *tables, double nvlink, uint32_t nics, do
     return in_bytes (duplicated (g, tables));
   }
   /* A ring for each NIC, at one rate inside and across. */
-  double rate = rate_below (tables->rates_inter, fmin (nic, nvlink / nics) / GB);
+  double rate = rate_below (tables->rates_inter, fmin (nic, chain_limit (nvlink, n_gpus, nics)) / GB);
   return in_bytes (duplicated ((LsTuneGraph) { nics, rate, rate }, tables));
+}
+
+LsTuneGraph
+ls_tune_tree_graph (const LsNcclTables *tables, LsTuneGraph ring, double nvlink, uint32_t n_gpus)
+{
+  ring.intra = raised (tables->rates_inter, ring.intra, chain_limit (nvlink, n_gpus, ring.channels));
+  return ring;
 }
 
 LsTuneGraph
 ls_tune_nvls_graph (const LsNcclTables *tables, double nvlink, uint32_t n_gpus, uint32_t nics, double nic)
 {
-  /* Each head has a channel, in which every GPU takes part. */
   uint32_t heads = MIN (n_gpus, LS_TUNE_MAX_HEADS);
-  double intra = rate_below (tables->rates_intra, nvlink / heads / GB);
-  double inter = nics == 0 ? intra : rate_below (tables->rates_inter, nic * nics / n_gpus / GB);
-  return in_bytes ((LsTuneGraph) { heads, intra, inter });
+  double inside = nvlink / (heads + 1);
+  if (nics == 0) {
+    double rate = rate_below (tables->rates_intra, inside / GB);
+    return in_bytes ((LsTuneGraph) { heads, rate, rate });
+  }
+  double across = nic * nics / n_gpus;
+  LsTuneGraph g
+      = in_bytes ((LsTuneGraph) { heads, rate_below (tables->rates_inter, fmin (inside, across) / GB), 0 });
+  g.inter = raised (tables->rates_inter, g.intra, across);
+  return g;
 }
 
 /* --- the cost model and the choice of NCCL ------------------------------------------------------- */
@@ -199,6 +242,8 @@ graph_of (const LsTuneComm *comm, LsTuneAlgorithm a)
 {
   if (a == LS_TUNE_NVLS || a == LS_TUNE_NVLS_TREE)
     return &comm->nvls;
+  if (a == LS_TUNE_TREE)
+    return &comm->tree;
   return a == LS_TUNE_COLLNET_DIRECT || a == LS_TUNE_COLLNET_CHAIN ? &comm->collnet : &comm->ring;
 }
 
@@ -218,17 +263,30 @@ ring_bus (const LsTuneComm *comm, uint32_t protocol, double channels, double bus
   return protocol == LL128 ? fmin (0.92 * bus, channels * table_rate (comm->tables->ring_ll128)) : bus;
 }
 
+/* Of trees whose ends of a channel are one GPU: where it is alone on its host, and, since Hopper, where it
+ * alone is next to its NIC. */
+static double
+plain_tree (const LsTuneComm *comm)
+{
+  double factor = comm->n_hosts == 1 ? 0
+      : comm->n == comm->n_hosts     ? comm->tables->tree_alone
+      : comm->has_own_nics           ? comm->tables->tree_own_nics
+                                     : 0;
+  return factor > 0 ? factor : 1;
+}
+
 static double
 tree_bus (const LsTuneComm *comm, uint32_t protocol, double channels, double bus)
 {
   uint32_t scale = scale_of (comm);
   double simple = fmin (0.92 * bus, channels * table_rate (comm->tables->tree_simple[scale]));
+  double of_protocol = simple;
   if (protocol == LL)
-    return fmin (simple / 3.8, ll_limit (comm));
+    of_protocol = fmin (simple / 3.8, ll_limit (comm));
   if (protocol == LL128)
-    return fmin (simple * (comm->n_hosts == 1 ? 7.0 / 9 : 120.0 / 128),
-                 channels * table_rate (comm->tables->tree_ll128[scale]));
-  return simple;
+    of_protocol = fmin (simple * (comm->n_hosts == 1 ? 7.0 / 9 : 120.0 / 128),
+                        channels * table_rate (comm->tables->tree_ll128[scale]));
+  return of_protocol * plain_tree (comm);
 }
 
 static double
@@ -342,7 +400,8 @@ latency_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsColl
 static bool
 nvls_is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, LsCollKind kind)
 {
-  if (!comm->has_nvls || comm->nvls.channels < 2 || comm->tables->nvls_efficiency == 0)
+  if (!comm->has_nvls || comm->nvls.channels < MAX (2, comm->tables->nvls_from)
+      || comm->tables->nvls_efficiency == 0)
     return false;
   if (a == LS_TUNE_NVLS_TREE)
     return kind == LS_COLL_ALL_REDUCE && comm->n_hosts > 1;

@@ -23,9 +23,9 @@ typedef struct {
   bool has_nvlink;    /* else GPUs of a node meet over PCIe; then no LL128       */
   bool has_nvls;      /* NVSwitches that compute, and the node's GPUs all in use */
   bool has_collnet;   /* switches of the fabric that compute, and a plugin       */
+  bool has_own_nics;  /* each GPU of a host: no two are next to one NIC          */
   bool is_amd;        /* CPUs of the node                                        */
-  LsTuneGraph ring;   /* also that of trees                                      */
-  LsTuneGraph nvls, collnet;
+  LsTuneGraph ring, tree, nvls, collnet;
 } LsTuneComm;
 
 typedef struct {
@@ -44,10 +44,13 @@ typedef struct {
  * the first ones. */
 #define LS_TUNE_MAX_HEADS 32
 
-/* NCCL's graph search for GPUs that all reach each other through NVSwitches: rings
- * (or NVLS) of GPUs with nvlink bytes/s of NVLink each, as NCCL counts it, and across
- * nodes through `nics` NICs of nic bytes/s each (nics 0: one node). */
-LsTuneGraph ls_tune_ring_graph (const LsNcclTables *tables, double nvlink, uint32_t nics, double nic);
+/* NCCL's graph search for GPUs that all reach each other through NVSwitches: rings (or NVLS)
+ * of n_gpus of a node (0: over PCIe) with nvlink bytes/s of NVLink each, as NCCL counts it, and
+ * across nodes through `nics` NICs of nic bytes/s each (nics 0: one node). */
+LsTuneGraph ls_tune_ring_graph (const LsNcclTables *tables, double nvlink, uint32_t n_gpus, uint32_t nics,
+                                double nic);
+/* Trees across nodes, of the rings' graph. */
+LsTuneGraph ls_tune_tree_graph (const LsNcclTables *tables, LsTuneGraph ring, double nvlink, uint32_t n_gpus);
 LsTuneGraph ls_tune_nvls_graph (const LsNcclTables *tables, double nvlink, uint32_t n_gpus, uint32_t nics,
                                 double nic);
 

@@ -339,6 +339,8 @@ check_tables (const LsNcclTables *got, const LsNcclTables *expected)
     LS_CHECK_DOUBLE (got->tree_simple[s], ==, expected->tree_simple[s]);
     LS_CHECK_DOUBLE (got->nvls_tree[s], ==, expected->nvls_tree[s]);
   }
+  LS_CHECK_DOUBLE (got->tree_alone, ==, expected->tree_alone);
+  LS_CHECK_DOUBLE (got->tree_own_nics, ==, expected->tree_own_nics);
   LS_CHECK_DOUBLE (got->nvls_efficiency, ==, expected->nvls_efficiency);
   LS_CHECK_DOUBLE (got->collnet_direct, ==, expected->collnet_direct);
   LS_CHECK_DOUBLE (got->ring_plateau, ==, expected->ring_plateau);

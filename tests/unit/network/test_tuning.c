@@ -1,8 +1,10 @@
 /* Pins NCCL's cost model, graphs and choice: rows nccl-* of
  * tests/README.md, which evaluate NCCL 2.30.7 src/graph/tuning.cc@5067397 to 1e-4, and
  * choices and bandwidths as measured on an H200 node (stas00/ml-engineering@744d01e
- * network/README.md). */
+ * network/README.md), and what NCCL 2.27.5 logs on nodes of H100 (h100-2.27.5.csv). */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "fixtures.h"
 
@@ -27,18 +29,29 @@ node_of (const LsNcclTables *tables, double nvlink, uint32_t n)
                         .n_hosts = 1,
                         .has_nvlink = true,
                         .has_nvls = tables->nvls_efficiency > 0,
-                        .ring = ls_tune_ring_graph (tables, nvlink, 0, 0),
+                        .ring = ls_tune_ring_graph (tables, nvlink, n, 0, 0),
+                        .tree = ls_tune_ring_graph (tables, nvlink, n, 0, 0),
                         .nvls = ls_tune_nvls_graph (tables, nvlink, n, 0, 0) };
+}
+
+/* With a NIC of 400 Gbit/s for each GPU. */
+static LsTuneComm
+nodes_of_h100 (const LsNcclTables *tables, uint32_t n_hosts, uint32_t k)
+{
+  LsTuneComm c = node_of (tables, H100_NVLINK, k);
+  c.n = k * n_hosts;
+  c.n_hosts = n_hosts;
+  c.has_own_nics = true;
+  c.ring = ls_tune_ring_graph (tables, H100_NVLINK, k, k, 50e9);
+  c.tree = ls_tune_tree_graph (tables, c.ring, H100_NVLINK, k);
+  c.nvls = ls_tune_nvls_graph (tables, H100_NVLINK, k, k, 50e9);
+  return c;
 }
 
 static LsTuneComm
 h100_nodes (uint32_t n_hosts)
 {
-  LsTuneComm c = node_of (&hopper, H100_NVLINK, 8);
-  c.n = 8 * n_hosts;
-  c.n_hosts = n_hosts;
-  c.ring = ls_tune_ring_graph (&hopper, H100_NVLINK, 8, 50e9);
-  return c;
+  return nodes_of_h100 (&hopper, n_hosts, 8);
 }
 
 static void
@@ -51,15 +64,18 @@ check_graph (LsTuneGraph g, uint32_t channels, double intra)
 static void
 graphs_are_those_of_the_search (void)
 {
-  check_graph (ls_tune_ring_graph (&volta, 120e9, 0, 0), 6, 20e9);
-  check_graph (ls_tune_ring_graph (&ampere, A100_NVLINK, 0, 0), 12, 20e9);
-  check_graph (ls_tune_ring_graph (&hopper, H100_NVLINK, 0, 0), 12, 30e9);
-  check_graph (ls_tune_ring_graph (&blackwell, B200_NVLINK, 0, 0), 16, 45e9);
-  check_graph (ls_tune_ring_graph (&hopper, H100_NVLINK, 8, 50e9), 8, 45e9);
-  check_graph (ls_tune_ring_graph (&ampere, A100_NVLINK, 8, 25e9), 8, 24e9);
+  check_graph (ls_tune_ring_graph (&volta, 120e9, 8, 0, 0), 6, 20e9);
+  check_graph (ls_tune_ring_graph (&ampere, A100_NVLINK, 8, 0, 0), 12, 20e9);
+  check_graph (ls_tune_ring_graph (&hopper, H100_NVLINK, 8, 0, 0), 12, 30e9);
+  check_graph (ls_tune_ring_graph (&blackwell, B200_NVLINK, 8, 0, 0), 16, 45e9);
+  check_graph (ls_tune_ring_graph (&hopper, H100_NVLINK, 8, 8, 50e9), 8, 48e9);
+  check_graph (ls_tune_ring_graph (&ampere, A100_NVLINK, 8, 8, 25e9), 8, 24e9);
   check_graph (ls_tune_nvls_graph (&hopper, H100_NVLINK, 8, 0, 0), 8, 40e9);
   check_graph (ls_tune_nvls_graph (&hopper, H100_NVLINK, 4, 0, 0), 4, 60e9);
   check_graph (ls_tune_nvls_graph (&blackwell, B200_NVLINK, 72, 0, 0), 32, 20e9); /* 32 heads at most */
+  check_graph (ls_tune_nvls_graph (&blackwell, B200_NVLINK, 8, 0, 0), 8, 80e9);   /* a head twice */
+  check_graph (nodes_of_h100 (&hopper, 2, 1).ring, 2, 24e9);
+  check_graph (nodes_of_h100 (&hopper, 2, 1).tree, 2, 48e9);
 }
 
 typedef struct {
@@ -113,14 +129,137 @@ nodes_cost_what_nccl_computes (void)
   pat.n = 64;
   pat.ring = (LsTuneGraph) { 2, 24e9, 24e9 };
   const Example examples[] = {
-    { "h100-4n-ring", four, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB, 185.806, 6174.74 },
-    { "h100-4n-tree", four, LS_TUNE_TREE, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, MIB, 144, 134.963 },
-    { "h100-4n-treell", four, LS_TUNE_TREE, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE, 64 * KIB, 10.2, 45.9085 },
-    { "h100-128n-tree128", many, LS_TUNE_TREE, LS_PROTOCOL_LL128, LS_COLL_ALL_REDUCE, 4 * MIB, 116, 195.697 },
+    { "h100-4n-ring", four, LS_TUNE_RING, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, GIB, 198.194, 5813.56 },
+    { "h100-4n-tree", four, LS_TUNE_TREE, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_REDUCE, MIB, 122.4, 137.534 },
+    { "h100-4n-treell", four, LS_TUNE_TREE, LS_PROTOCOL_LL, LS_COLL_ALL_REDUCE, 64 * KIB, 8.67, 47.7981 },
+    { "h100-128n-tree128", many, LS_TUNE_TREE, LS_PROTOCOL_LL128, LS_COLL_ALL_REDUCE, 4 * MIB, 98.6,
+      203.673 },
     { "pat", pat, LS_TUNE_PAT, LS_PROTOCOL_SIMPLE, LS_COLL_ALL_GATHER, MIB, 36, 240.327 },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (examples); i++)
     check_example (&examples[i]);
+}
+
+/* --- a log of NCCL 2.27.5 --- */
+
+typedef struct {
+  uint32_t nodes, per_node;
+  LsCollKind kind;
+  LsTuneAlgorithm algorithm;
+  LsProtocol protocol;
+  double latency_us, algbw;
+} Logged;
+
+static uint32_t
+index_of (const char *word, const char *const *words, uint32_t n)
+{
+  uint32_t i = 0;
+  while (i < n && g_strcmp0 (word, words[i]) != 0)
+    i++;
+  g_assert (i < n);
+  return i;
+}
+
+/* Owned; NULL, with a failed check: it cannot be read. */
+static GArray *
+read_log (void)
+{
+  static const char *const protocols[] = { "", "Simple", "LL", "LL128" };
+  g_autofree char *path
+      = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests/unit/network/h100-2.27.5.csv", NULL);
+  g_autofree char *text = NULL;
+  if (!LS_CHECK (g_file_get_contents (path, &text, NULL, NULL)))
+    return NULL;
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (Logged));
+  g_auto (GStrv) lines = g_strsplit (text, "\n", 0);
+  for (char **line = lines; *line; line++) {
+    char op[16], algorithm[16], protocol[8];
+    Logged r;
+    if (sscanf (*line, "%u,%u,%15[^,],%15[^,],%7[^,],%lf,%lf", &r.nodes, &r.per_node, op, algorithm, protocol,
+                &r.latency_us, &r.algbw)
+        != 7)
+      continue;
+    r.kind = strcmp (op, "all-reduce") == 0 ? LS_COLL_ALL_REDUCE : LS_COLL_ALL_GATHER;
+    r.algorithm = (LsTuneAlgorithm) index_of (algorithm, ls_tune_algorithm_names, LS_N_TUNE_ALGORITHMS);
+    r.protocol = (LsProtocol) index_of (protocol, protocols, G_N_ELEMENTS (protocols));
+    g_array_append_val (rows, r);
+  }
+  LS_CHECK_INT (rows->len, ==, 190);
+  return rows;
+}
+
+static LsNcclTables
+release_2_27 (void)
+{
+  LsNcclTables tables = hopper;
+  tables.nvls_share = 5.0 / 6;
+  tables.nvls_from = 3;
+  for (int p = 0; p < LS_NCCL_N_PROTOCOLS; p++)
+    tables.latency[LS_TUNE_NVLS_TREE].net[p] = 14 * LS_US;
+  return tables;
+}
+
+/* Figures are logged with one decimal. */
+static void
+nodes_cost_what_nccl_logs (void)
+{
+  LsNcclTables tables = release_2_27 ();
+  g_autoptr (GArray) rows = read_log ();
+  for (guint i = 0; rows && i < rows->len; i++) {
+    const Logged *r = &g_array_index (rows, Logged, i);
+    LsTuneComm c = nodes_of_h100 (&tables, r->nodes, r->per_node);
+    double latency = ls_tune_cost (&c, r->algorithm, r->protocol, r->kind, 64).latency_us;
+    double algbw
+        = ls_tune_cost (&c, r->algorithm, r->protocol, r->kind, UINT64_C (1) << 40).bytes_per_s / 1e9;
+    ls_check_impl (fabs (latency - r->latency_us) < 0.051 && fabs (algbw - r->algbw) < 0.051, __FILE__,
+                   __LINE__, "%u x %u %s %d %d: %.3f us %.3f GB/s, not %.1f and %.1f", r->nodes, r->per_node,
+                   ls_tune_algorithm_names[r->algorithm], r->protocol, r->kind, latency, algbw, r->latency_us,
+                   r->algbw);
+  }
+}
+
+/* By what is logged, with the corrections by size. */
+static double
+logged_us (const Logged *r, const LsTuneComm *c, uint64_t bytes)
+{
+  LsTuneCost far = ls_tune_cost (c, r->algorithm, r->protocol, r->kind, UINT64_C (1) << 40);
+  LsTuneCost near = ls_tune_cost (c, r->algorithm, r->protocol, r->kind, 64);
+  LsTuneCost cost = ls_tune_cost (c, r->algorithm, r->protocol, r->kind, bytes);
+  return r->latency_us * cost.latency_us / near.latency_us
+      + (double) bytes / (1000 * r->algbw * cost.bytes_per_s / far.bytes_per_s);
+}
+
+/* From 64 bytes to 4 GiB: what is chosen is the fastest of what is logged, but for the digits. */
+static void
+choices_are_those_of_the_logged_figures (void)
+{
+  LsNcclTables tables = release_2_27 ();
+  g_autoptr (GArray) rows = read_log ();
+  guint n = 0;
+  for (guint i = 0; rows && i < rows->len; i++) {
+    const Logged *first = &g_array_index (rows, Logged, i);
+    if (first->algorithm != LS_TUNE_RING || first->protocol != LS_PROTOCOL_LL)
+      continue;
+    LsTuneComm c = nodes_of_h100 (&tables, first->nodes, first->per_node);
+    for (uint64_t bytes = 64; bytes <= 4 * GIB; bytes *= 2, n++) {
+      LsTuneChoice choice
+          = ls_tune_choose (&c, first->kind, bytes, (LsTuneSet) { .algorithms = (1u << LS_TUNE_PAT) - 1 });
+      double least = INFINITY, of_choice = INFINITY;
+      for (guint k = 0; k < rows->len; k++) {
+        const Logged *r = &g_array_index (rows, Logged, k);
+        if (r->nodes != first->nodes || r->per_node != first->per_node || r->kind != first->kind)
+          continue;
+        double time_us = logged_us (r, &c, bytes);
+        least = fmin (least, time_us);
+        if (r->algorithm == choice.algorithm && r->protocol == choice.protocol)
+          of_choice = time_us;
+      }
+      ls_check_impl (of_choice < 1.005 * least, __FILE__, __LINE__,
+                     "%u x %u %" PRIu64 " bytes: %s, %.2f us, not %.2f", first->nodes, first->per_node, bytes,
+                     ls_tune_algorithm_names[choice.algorithm], of_choice, least);
+    }
+  }
+  printf ("%u choices\n", n);
 }
 
 /* NCCL 2.30.7, src/graph/tuning.cc@5067397, treeCorrectionFactor: tenths, by powers of two from 64 bytes. */
@@ -293,6 +432,7 @@ releases_differ_in_when_nvls_begins (void)
 
 LS_TEST_SUITE (LS_TEST (releases_differ_in_when_nvls_begins), LS_TEST (graphs_are_those_of_the_search),
                LS_TEST (one_node_costs_what_nccl_computes), LS_TEST (nodes_cost_what_nccl_computes),
+               LS_TEST (nodes_cost_what_nccl_logs), LS_TEST (choices_are_those_of_the_logged_figures),
                LS_TEST (a_tree_is_slower_at_middle_sizes), LS_TEST (choices_are_those_of_the_log),
                LS_TEST (bandwidths_are_close_to_measured_ones), LS_TEST (what_nccl_cannot_run_has_no_cost),
                LS_TEST (nvls_gathers_among_32_at_most),
