@@ -106,6 +106,16 @@ add_tensors (const cJSON *node, double times, Tensors *t)
   t->n++;
 }
 
+static const cJSON *
+last_text (const cJSON *list)
+{
+  const cJSON *each, *last = NULL;
+  cJSON_ArrayForEach (each, list)
+    if (cJSON_IsString (each))
+      last = each;
+  return last;
+}
+
 static Tensors
 tensors_of (const LsCapturedLaunch *l)
 {
@@ -116,9 +126,10 @@ tensors_of (const LsCapturedLaunch *l)
   Tensors t = { 0 };
   bool is_in_place = l->op && g_str_has_suffix (l->op, "_"),
        overwrites = l->op && g_strv_contains (overwriting, l->op);
-  const cJSON *first = cJSON_GetArrayItem (l->inputs, 0), *each;
+  const cJSON *first = cJSON_GetArrayItem (l->inputs, 0), *last = l->is_into ? last_text (l->inputs) : NULL,
+              *each;
   cJSON_ArrayForEach (each, l->inputs)
-    add_tensors (each, each == first && overwrites ? 0 : 1, &t);
+    add_tensors (each, (each == first && overwrites) || each == last ? 0 : 1, &t);
   add_tensors (l->outputs, 1, &t);
   if (is_in_place && cJSON_GetArraySize (l->outputs) == 0) { /* lists of tensors are not given back */
     add_tensors (first, 1, &t);

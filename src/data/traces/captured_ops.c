@@ -600,6 +600,18 @@ note_unknown (Writing *w, const char *name, guint n)
   w->role->n_unknown += n;
 }
 
+/* Whether an operator that does not change its inputs has its only output among them, at the end: aten::mul.out,
+ * whose overload no event says. */
+static bool
+is_into (const Writing *w, int64_t row, const cJSON *outputs)
+{
+  const char *op = operator_of (w, row);
+  const cJSON *of = cJSON_GetArrayItem (at_place (w->rows, (double) row), 4);
+  int n = cJSON_GetArraySize (of);
+  return op && !g_str_has_suffix (op, "_") && cJSON_GetArraySize (outputs) == 1 && n >= 2
+      && number_at (of, n - 1) == number_at (of, n - 2);
+}
+
 static void
 write_launch (Writing *w, const Line *l)
 {
@@ -611,6 +623,7 @@ write_launch (Writing *w, const Line *l)
                               .made = w->made,
                               .pairs = l->row >= 0 ? w->pairs[l->row] : 0,
                               .share = 1 };
+  launch.is_into = is_into (w, l->row, launch.outputs);
   w->made = 0;
   if (l->what == 'k') {
     launch.kernel = cJSON_GetStringValue (at_place (w->kernels, number_at (l->line, 3)));

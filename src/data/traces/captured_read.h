@@ -101,6 +101,7 @@ typedef struct {
   const char *kernel;            /* its name, mangled; NULL: it has none */
   const char *op;                /* "aten::add"; NULL: outside of any */
   const cJSON *inputs, *outputs; /* of the op, as lockstep_trace.py writes them; NULL: none */
+  bool is_into;                  /* the last tensor among the inputs is where it writes, as out= says */
   double blocks;                 /* of this launch's grid */
   double threads;                /* of this launch */
   double share;                  /* of the threads of all that the operator launches */

@@ -156,23 +156,60 @@ dp_no_ops (guint n)
 }
 
 static void
+add_to_bucket (Bucket *to, uint64_t numel, guint o)
+{
+  if (!to->tensors)
+    to->tensors = g_array_new (FALSE, FALSE, sizeof numel);
+  g_array_append_val (to->tensors, numel);
+  to->numel += numel;
+  to->last_operator = o;
+}
+
+static void
 close_bucket (GArray *buckets, Bucket *open)
 {
   g_array_append_val (buckets, *open);
   *open = (Bucket) { .is_expert = open->is_expert };
 }
 
+static void
+clear_bucket (gpointer bucket)
+{
+  g_array_unref (((Bucket *) bucket)->tensors);
+}
+
+/* Elements of each of an operator's parameters, in definition order. Megatron's are as they are joined. */
+static void
+parameters_of (const Lower *l, const LsOperator *o, GArray *numel)
+{
+  g_array_set_size (numel, 0);
+  if (o->params.is_frozen)
+    return;
+  if (ls_dp_traits (l->s->dp_kind)->is_megatron) {
+    g_array_append_vals (numel, o->params.numel, o->params.n);
+    return;
+  }
+  g_autoptr (GArray) tensors = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  ls_operator_tensors (o, true, tensors);
+  for (guint i = 0; i < tensors->len; i++) {
+    uint64_t n = ls_tensor_numel (&g_array_index (tensors, LsTensor, i));
+    g_array_append_val (numel, n);
+  }
+}
+
 GArray *
 buckets_new (const Lower *l, const Chunk *c, uint32_t pp_rank, BucketLimit limit)
 {
   GArray *buckets = g_array_new (FALSE, FALSE, sizeof (Bucket));
+  g_autoptr (GArray) numel = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  g_array_set_clear_func (buckets, clear_bucket);
   Bucket open[2] = { { .is_expert = false }, { .is_expert = true } };
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = operator_at (c, i);
     Bucket *to = &open[o->params.is_expert];
-    for (uint32_t p = o->params.is_frozen ? 0 : o->params.n; p-- > 0;) {
-      to->numel += o->params.numel[p];
-      to->last_operator = i;
+    parameters_of (l, o, numel);
+    for (guint p = numel->len; p-- > 0;) {
+      add_to_bucket (to, g_array_index (numel, uint64_t, p), i);
       if (to->numel >= limit (l, pp_rank, buckets->len))
         close_bucket (buckets, to);
     }
@@ -219,6 +256,20 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
     build_join (b, op);
 }
 
+/* DistributedDataParallel divides each gradient where it becomes ready, and gives each back. */
+static bool
+goes_by_tensor (const Lower *l)
+{
+  return l->s->dp_kind == LS_DP_DDP && l->s->data.overlap;
+}
+
+static void
+pass_each (Build *b, const char *name, const Bucket *bucket)
+{
+  for (guint i = 0; i < bucket->tensors->len; i++)
+    dp_pass_gradients (b, name, 2, g_array_index (bucket->tensors, uint64_t, i));
+}
+
 void
 bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
 {
@@ -229,7 +280,10 @@ bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
     dp_pass_gradients (b, "grad-check", 1, bucket->numel);
     build_compute_sync (b, "host reads the check of a bucket");
   }
-  dp_pass_gradients (b, "grad-average", 2, bucket->numel);
+  if (goes_by_tensor (l))
+    pass_each (b, "grad-average", bucket);
+  else
+    dp_pass_gradients (b, "grad-average", 2, bucket->numel);
   if (!scatters) {
     reduce_over (b, dp_all (l, bucket->is_expert), LS_COLL_ALL_REDUCE, bucket->numel, unit,
                  "grad all-reduce");
@@ -298,8 +352,8 @@ buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatter
  * has everything. After its first iteration the buckets follow the order in which gradients
  * become ready; a bucket takes a parameter, then closes if it has reached its limit: 1 MiB
  * for the first, 25 MiB for the others, or the user's cap for all. Buckets are launched
- * strictly in order; gradients are divided by the number of ranks before, in a kernel of
- * their own. At the end of a backward that reduces the compute stream waits for all buckets.
+ * strictly in order; gradients are divided by the number of ranks before, each in a kernel of
+ * its own (mark_variable_ready_dense). At the end of a backward that reduces the compute stream waits for all buckets.
  *
  * Memory. Buckets are there beside the gradients for as long as the job runs, and what was
  * reduced is copied back (reducer.cpp, initialize_buckets and copy_bucket_to_grad); with
@@ -362,8 +416,9 @@ end (Build *b, DpPass *p)
 {
   if (reduces (b->l, p))
     build_join_stream (b, LS_STREAM_DP);
-  if (reduces (b->l, p) && ls_strategy_has_buckets (b->l->s) && p->c->n_params > 0)
-    dp_pass_gradients (b, "grad-from-bucket", 2, p->c->n_params);
+  const Launches *launches = p->state;
+  for (guint i = 0; launches && ls_strategy_has_buckets (b->l->s) && i < launches->buckets->len; i++)
+    pass_each (b, "grad-from-bucket", &g_array_index (launches->buckets, Bucket, i));
   buckets_end (b, p);
 }
 

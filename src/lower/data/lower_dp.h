@@ -162,6 +162,7 @@ extern const DpBackend dp_backend_none, dp_backend_ps, dp_backend_ddp, dp_backen
 /* Ready when operator `last_operator` has done its weight gradients, in backward order. */
 typedef struct {
   uint64_t numel;
+  GArray *tensors; /* uint64_t: elements of each; owned by the list of buckets */
   uint32_t last_operator;
   bool is_expert; /* experts have buckets of their own */
 } Bucket;

@@ -23,6 +23,7 @@ static const struct {
   bool is_known;
   double made;     /* bytes that were allocated before it */
   double elements; /* that it touches; 0: not looked at */
+  bool is_into;
 } launches[] = {
   { "vectorized_elementwise_kernel", "aten::add", "[\"" ACTIVATION "\",\"" ACTIVATION "\",1]",
     "[\"" ACTIVATION "\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, 3 * 33554432.0, true },
@@ -31,6 +32,9 @@ static const struct {
     LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTUP, 1024 * 6.0, true },
   { "vectorized_elementwise_kernel", "aten::copy_", "[\"bf16[1024]\",\"fp32[1024]\",false]",
     "[\"bf16[1024]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN, 1024 * 6.0, true },
+  /* nor is what out= writes to */
+  { "vectorized_elementwise_kernel", "aten::mul", "[\"fp32[1024]\",\"cpu:fp64[]\",\"fp32[1024]\",null]",
+    "[\"fp32[1024]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, 2 * 4096.0, true, .is_into = true },
   { "elementwise_kernel", "aten::mul", "[\"bf16[64,512]\",\"bf16[512]\"]", "[\"bf16[64,512]\"]",
     LS_KERNEL_ELEMENTWISE, LS_ACCESS_BCAST16, 2 * (2 * 64 * 512 + 512.0), true },
   { "elementwise_kernel", "aten::copy_", "[\"bf16[2,4,8]\",\"bf16[2,4,8]:[8,0,1]\",false]",
@@ -124,6 +128,7 @@ kernels_are_of_their_class (void)
                                       .op = launches[i].op,
                                       .inputs = inputs,
                                       .outputs = outputs,
+                                      .is_into = launches[i].is_into,
                                       .threads = 1000,
                                       .blocks = 10,
                                       .made = launches[i].made,
