@@ -145,10 +145,33 @@ list_item_free (gpointer item)
   g_free (item);
 }
 
+static inline gsize
+n_words (const char *text)
+{
+  gsize n = 1;
+  for (; *text; text++)
+    n += *text == ' ';
+  return n;
+}
+
+/* "text" where the meaning says more than what an error expects. */
+static inline char *
+kind_of (const LsField *f, GArray *sections)
+{
+  const char *meaning = ls_field_meaning (f);
+  bool has_words = f->kind == LS_FIELD_CUSTOM || (f->kind == LS_FIELD_UINT_LIST && f->expected);
+  bool says_more
+      = has_words && n_words (f->expected) > 10 && meaning && strlen (meaning) > strlen (f->expected);
+  if (says_more)
+    return g_strdup ("text");
+  return is_share (f) ? g_strdup ("share") : type_of (f, sections);
+}
+
 static inline char *
 whole_type_of (const LsField *f, GArray *sections)
 {
-  g_autofree char *type = is_share (f) ? g_strdup ("share") : type_of (f, sections), *range = range_of (f);
+  g_autofree char *type = kind_of (f, sections),
+                  *range = strcmp (type, "text") != 0 ? range_of (f) : g_strdup ("");
   bool is_range = strcmp (type, "integer") == 0 && strstr (range, "–"); /* says the type, too */
   const char *usual = default_of (f);
   return g_strdup_printf ("(%s%s%s%s)", is_range ? "" : type, is_range ? range + 1 : range,
@@ -177,15 +200,6 @@ items_of (const LsField *fields, GArray *sections)
     g_ptr_array_add (items, item);
   }
   return items;
-}
-
-static inline gsize
-n_words (const char *text)
-{
-  gsize n = 1;
-  for (; *text; text++)
-    n += *text == ' ';
-  return n;
 }
 
 /* The type that most items have; NULL: saying it once spares next to nothing. */
