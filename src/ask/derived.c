@@ -130,9 +130,9 @@ off_of (const LsVersusSide *sides)
 /* Adds what a row says. Kernels count by phase and part of the model, as lists name accesses otherwise, and
  * messages by kind, as the sizes of buckets are no keys that are tried. Memory is what stays between steps,
  * masters among the parameters or not, and all else. bytes, more: of these two, what was captured, and how
- * much more is planned. */
+ * much more is planned; waits: how much more waits of the host are. */
 static void
-add_row (const LsVersusRow *row, double bytes[2], double more[2], LsFar *far)
+add_row (const LsVersusRow *row, double bytes[2], double more[2], double *waits, LsFar *far)
 {
   bool held;
   const LsVersusSide *c = &row->sides[LS_VERSUS_CAPTURED], *p = &row->sides[LS_VERSUS_PLANNED];
@@ -145,7 +145,10 @@ add_row (const LsVersusRow *row, double bytes[2], double more[2], LsFar *far)
     more[held ? 0 : 1] += p->bytes - c->bytes;
     break;
   case LS_VERSUS_HOST:
-    far->part[LS_FAR_HOST] += row->part == LS_HOST_LAUNCH ? 0 : off_of (row->sides);
+    if (row->part == LS_HOST_SYNC) /* whether it waits after a pass or before the next is the same */
+      *waits += ls_time_to_s (p->time - c->time);
+    else if (row->part != LS_HOST_LAUNCH)
+      far->part[LS_FAR_HOST] += off_of (row->sides);
     break;
   case LS_VERSUS_PRODUCTS:
   case LS_VERSUS_ATTENTION:
@@ -173,10 +176,10 @@ far_of (const LsVersus *v)
   if (!v)
     return out_of_reach;
   double step = ls_job_result_step_time_s (v->jobs[LS_VERSUS_CAPTURED]), bytes[2] = { 0 }, more[2] = { 0 },
-         sent = 0;
+         waits = 0, sent = 0;
   LsFar far = { 0 };
   for (guint i = 0; i < v->rows->len; i++)
-    add_row (&g_array_index (v->rows, LsVersusRow, i), bytes, more, &far);
+    add_row (&g_array_index (v->rows, LsVersusRow, i), bytes, more, &waits, &far);
   for (guint i = 0; i < v->sites->len; i++)
     far.part[LS_FAR_WORK] += off_of (g_array_index (v->sites, LsVersusSum, i).sides);
   for (guint i = 0; i < v->messages->len; i++) {
@@ -190,7 +193,7 @@ far_of (const LsVersus *v)
     sent += captured;
   }
   far.part[LS_FAR_WORK] /= step;
-  far.part[LS_FAR_HOST] /= step;
+  far.part[LS_FAR_HOST] = (far.part[LS_FAR_HOST] + fabs (waits)) / step;
   far.part[LS_FAR_MEMORY] = (fabs (more[0]) + fabs (more[1])) / MAX (bytes[0] + bytes[1], 1);
   far.part[LS_FAR_ORDER] /= MAX (sent, 1);
   return far;
@@ -444,18 +447,27 @@ turn_key (const Search *s, Tried *t, const char *is_now, const LsFar *far, Best 
   }
 }
 
-/* Seconds that the host of a side is busy, of all jobs. */
+/* What the host does that a size says, which the plan has in proportion to it. */
+static const struct {
+  const char *key, *unit;
+  int digits;
+  bool is_of_all; /* the host's calls in all; else of Python, in the optimizer's step */
+} slopes[] = { { "step_calls", "", 0, false }, { "host_launch", "us", 3, true } };
+
+/* Seconds that the host of a side is busy with it, of all jobs. */
 static double
-host_s (const Search *s, LsVersusWhose side, const Tried *launch, const char *value)
+host_s (const Search *s, LsVersusWhose side, guint slope, const Tried *t, const char *value)
 {
   double sum = 0;
   for (guint i = 0; i < s->jobs->len; i++) {
     const LsDerivedFrom *job = s->jobs->pdata[i];
-    g_autoptr (LsJobResult) planned = plan_of (s, job, launch, value);
+    g_autoptr (LsJobResult) planned = plan_of (s, job, t, value);
     g_autoptr (LsVersus) v = versus_of (job, planned);
-    for (guint k = 0; v && k < v->sections->len; k++) {
-      const LsVersusSum *section = &g_array_index (v->sections, LsVersusSum, k);
-      sum += section->section == LS_VERSUS_HOST ? ls_time_to_s (section->sides[side].time) : 0;
+    for (guint k = 0; v && k < v->rows->len; k++) {
+      const LsVersusRow *row = &g_array_index (v->rows, LsVersusRow, k);
+      if (row->section == LS_VERSUS_HOST
+          && (slopes[slope].is_of_all || (row->part == LS_HOST_PYTHON && row->phase == LS_TAG_OPTIMIZER)))
+        sum += ls_time_to_s (row->sides[side].time);
     }
   }
   return sum;
@@ -470,20 +482,23 @@ tried_of (const Search *s, const char *key)
   return NULL;
 }
 
-/* What the host takes is a line over what a launch costs. NULL: it stays. */
+/* A line over the size, which meets what was captured at its value. NULL: it stays. */
 static Tried *
-find_launch (Search *s)
+find_size (Search *s, guint slope)
 {
-  Tried *t = tried_of (s, "host_launch");
+  Tried *t = tried_of (s, slopes[slope].key);
   if (!t)
     return NULL;
-  double captured = host_s (s, LS_VERSUS_CAPTURED, t, NULL);
-  double none = host_s (s, LS_VERSUS_PLANNED, t, "0us"), one = host_s (s, LS_VERSUS_PLANNED, t, "1us");
-  double us = one > none ? (captured - none) / (one - none) : 0;
-  if (us <= 0)
+  g_autofree char *zero = g_strconcat ("0", slopes[slope].unit, NULL),
+                  *unit = g_strconcat ("1", slopes[slope].unit, NULL);
+  double captured = host_s (s, LS_VERSUS_CAPTURED, slope, t, NULL);
+  double none = host_s (s, LS_VERSUS_PLANNED, slope, t, zero),
+         one = host_s (s, LS_VERSUS_PLANNED, slope, t, unit);
+  double value = one > none ? (captured - none) / (one - none) : 0;
+  if (value <= 0)
     return NULL;
   g_free (t->value);
-  t->value = g_strdup_printf ("%.3fus", us);
+  t->value = g_strdup_printf ("%.*f%s", slopes[slope].digits, value, slopes[slope].unit);
   return t;
 }
 
@@ -527,12 +542,14 @@ search (Search *s, LsDerived *d, const LsProgress *progress)
   g_autoptr (GPtrArray) was = values_now (s);
   for (guint turn = 0; turn < MOST_TURNS && turn_all (s, was, &far, d); turn++)
     ls_progress_tell (progress, turn + 1, 0);
-  Tried *launch = find_launch (s);
-  if (!launch)
-    return;
-  g_ptr_array_remove (d->sizes, (gpointer) launch->field->key);
-  const LsDerivedKey key = { .value = g_strdup (launch->value), .key = launch->field->key };
-  ls_list_add (d->keys, &key);
+  for (guint i = 0; i < G_N_ELEMENTS (slopes); i++) {
+    Tried *t = find_size (s, i);
+    if (!t)
+      continue;
+    g_ptr_array_remove (d->sizes, (gpointer) t->field->key);
+    const LsDerivedKey key = { .value = g_strdup (t->value), .key = t->field->key };
+    ls_list_add (d->keys, &key);
+  }
 }
 
 /* --- the profile to begin with ------------------------------------------------------------------------ */

@@ -351,6 +351,16 @@ build_host_sync (Build *b, LsTag tag, const char *name, const LsDep *deps, uint1
   build_op (b, op, deps, n_deps);
 }
 void
+build_host_calls (Build *b, LsTag tag, LsHostCost of, uint64_t n, const char *name)
+{
+  LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, tag, name);
+  op.host = of;
+  op.recorded = 0;
+  op.repeat = (uint32_t) n;
+  build_op (b, op, NULL, 0);
+}
+
+void
 build_join (Build *b, uint16_t index)
 {
   LsDep dep = { LS_DEP_END, index };

@@ -287,6 +287,8 @@ uint16_t build_event (Build *b, LsOpKind kind, LsStream stream, const char *name
                       const LsDep *dep);
 /* The host waits for these. */
 void build_host_sync (Build *b, LsTag tag, const char *name, const LsDep *deps, uint16_t n_deps);
+/* The host makes n calls, of a kind; name: static. */
+void build_host_calls (Build *b, LsTag tag, LsHostCost of, uint64_t n, const char *name);
 /* The next compute op waits for op `index`, if that is not NO_OP. */
 void build_join (Build *b, uint16_t index);
 /* The next compute op waits for all issued so far on a stream. */

@@ -59,20 +59,26 @@ owned_at (const GArray *owned, guint i)
   return &g_array_index (owned, Owned, i);
 }
 
-/* All parameters of a rank that learn and are, or are not, of experts, in model order; in tiles where the
- * optimizer cuts them. */
-static GArray *
-tensors_of (const Lower *l, uint32_t pp_rank, bool is_expert)
+/* All parameters of a rank that learn and are, or are not, of experts, in model order. */
+static void
+add_tensors (const Lower *l, uint32_t pp_rank, bool is_expert, GArray *tensors)
 {
-  g_autoptr (GArray) tensors = g_array_new (FALSE, FALSE, sizeof (LsTensor));
-  g_autoptr (GArray) tiles = g_array_new (FALSE, FALSE, sizeof (LsTensor));
-  GArray *owned = g_array_new (FALSE, FALSE, sizeof (Owned));
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint o = 0; o < chunk->operators->len; o++)
       if (operator_at (chunk, o)->params.is_expert == is_expert && !operator_at (chunk, o)->params.is_frozen)
         ls_operator_tensors (operator_at (chunk, o), !ls_dp_traits (l->s->dp_kind)->is_megatron, tensors);
   }
+}
+
+/* The same in tiles where the optimizer cuts them. */
+static GArray *
+tensors_of (const Lower *l, uint32_t pp_rank, bool is_expert)
+{
+  g_autoptr (GArray) tensors = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  g_autoptr (GArray) tiles = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  GArray *owned = g_array_new (FALSE, FALSE, sizeof (Owned));
+  add_tensors (l, pp_rank, is_expert, tensors);
   for (guint i = 0; i < tensors->len; i++) {
     const LsTensor *t = &g_array_index (tensors, LsTensor, i);
     const LsOptimizerPart *part = ls_optimizer_part (l->s->opt.kind, t);
@@ -629,6 +635,19 @@ hold_scratch (Build *b, uint32_t pp_rank, uint16_t first, bool is_free)
                 n_stepped (b->l, pp_rank) * ls_adam_scratch_bytes (&states), is_free);
 }
 
+/* Of an optimizer that goes through its tensors in Python, and of what clips their gradients. */
+static void
+call_step (Build *b, uint32_t pp_rank)
+{
+  const Lower *l = b->l;
+  g_autoptr (GArray) tensors = g_array_new (FALSE, FALSE, sizeof (LsTensor));
+  for (int is_expert = 0; l->s->launch.step_calls > 0 && is_expert < 2; is_expert++)
+    add_tensors (l, pp_rank, is_expert, tensors);
+  if (tensors->len > 0)
+    build_host_calls (b, LS_TAG_OPTIMIZER, LS_HOST_PYTHON,
+                      (uint64_t) tensors->len * l->s->launch.step_calls, "step of the optimizer");
+}
+
 static void
 optimizer (Build *b, uint32_t pp_rank)
 {
@@ -691,6 +710,7 @@ segment_step_end (Lower *l, uint32_t pp_rank)
   reduce_pipes (&b, pp_rank);
   reduce_replicated (&b, pp_rank);
   reduce_tied_embedding (&b, pp_rank);
+  call_step (&b, pp_rank);
   optimizer (&b, pp_rank);
   forget_gradients (&b, pp_rank);
   if (l->backend->step_end)

@@ -278,6 +278,8 @@ typedef struct {
   /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
   bool batch_sync;
   bool batch_ends;              /* with batch_sync: the first and the last stage only     */
+  bool loss_sync;               /* the host waits for the device after each backward, to see its loss */
+  uint32_t step_calls;          /* of functions of Python, in a step of the optimizer, for each tensor */
   bool launch_blocking;         /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
   int cuda_graphs;              /* LsCudaGraphs                                         */
   char *nccl_env;               /* variables of NCCL's environment (data/machines/nccl_env.h); NULL: none */

@@ -589,6 +589,8 @@ const LsField ls_strategy_fields[] = {
   { BOOL (software, "split_bias_dropout", use.split_bias_dropout), SET_ONLY },
   { BOOL (software, "batch_sync", launch.batch_sync), SET_ONLY },
   { BOOL (software, "batch_ends", launch.batch_ends), SET_ONLY },
+  { BOOL (software, "loss_sync", launch.loss_sync), SET_ONLY },
+  { COUNT (software, "step_calls", launch.step_calls), SET_ONLY },
   { BOOL (software, "launch_blocking", launch.launch_blocking), SET_ONLY },
   { BOOL (software, "grad_fusion", use.grad_fusion), SET_ONLY },
   { BOOL (software, "grad_apart", use.grad_apart), SET_ONLY },

@@ -600,8 +600,8 @@ note_unknown (Writing *w, const char *name, guint n)
   w->role->n_unknown += n;
 }
 
-/* Whether an operator that does not change its inputs has its only output among them, at the end: aten::mul.out,
- * whose overload no event says. */
+/* Whether an operator that does not change its inputs has its only output among them, at the end:
+ * aten::mul.out, whose overload no event says. */
 static bool
 is_into (const Writing *w, int64_t row, const cJSON *outputs)
 {

@@ -353,7 +353,8 @@ buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatter
  * become ready; a bucket takes a parameter, then closes if it has reached its limit: 1 MiB
  * for the first, 25 MiB for the others, or the user's cap for all. Buckets are launched
  * strictly in order; gradients are divided by the number of ranks before, each in a kernel of
- * its own (mark_variable_ready_dense). At the end of a backward that reduces the compute stream waits for all buckets.
+ * its own (mark_variable_ready_dense). At the end of a backward that reduces the compute stream
+ * waits for all buckets.
  *
  * Memory. Buckets are there beside the gradients for as long as the job runs, and what was
  * reduced is copied back (reducer.cpp, initialize_buckets and copy_bucket_to_grad); with

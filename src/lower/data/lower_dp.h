@@ -200,9 +200,7 @@ LsDtype deepspeed_gathers (const Lower *l);
 /* With collective_lists: n launches of kernels that move so many bytes each, as one op. */
 uint16_t deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel,
                            uint64_t n, LsTag tag);
-/* The host makes n calls, of a kind; name: static. */
 #define VIEWS "views of tensors"
-void deepspeed_calls (Build *b, LsHostCost of, uint64_t n, const char *name);
 
 /* The same where each rank of a shard gets its part (returns the last op of it; NO_OP with one rank), and,
  * where is_last, the replicas sum up their parts. */

@@ -70,16 +70,6 @@ padded (uint64_t numel, uint32_t n)
   return dp_part (numel, n) * n;
 }
 
-void
-deepspeed_calls (Build *b, LsHostCost of, uint64_t n, const char *name)
-{
-  LsOp op = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, name);
-  op.host = of;
-  op.recorded = 0;
-  op.repeat = (uint32_t) n;
-  build_op (b, op, NULL, 0);
-}
-
 LsDtype
 deepspeed_gathers (const Lower *l)
 {
@@ -104,7 +94,7 @@ flatten_list (Build *b, uint64_t numel, uint32_t n)
 {
   const Lower *l = b->l;
   LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  deepspeed_calls (b, LS_HOST_VIEW, 2 * (uint64_t) n, VIEWS);
+  build_host_calls (b, LS_TAG_SYNC, LS_HOST_VIEW, 2 * (uint64_t) n, VIEWS);
   build_event (b, LS_OP_RECORD, LS_STREAM_DP, "gradients are there", LS_EVENT_NONE, &compute);
   deepspeed_copies (b, LS_STREAM_DP, "grad-copy-in", l->shard.grad_dtype, numel, n, LS_TAG_SYNC);
 }
@@ -163,7 +153,7 @@ deepspeed_gather (Build *b, uint64_t numel, bool is_expert, uint16_t after)
   if (after != NO_OP)
     g_array_append_val (b->next_deps, copied);
   if (l->s->data.collective_lists)
-    deepspeed_calls (b, LS_HOST_VIEW, shard.n, VIEWS);
+    build_host_calls (b, LS_TAG_SYNC, LS_HOST_VIEW, shard.n, VIEWS);
   uint16_t op = build_coll (b, LS_STREAM_GATHER, shard.slot, LS_COLL_ALL_GATHER,
                             dp_param_bytes (l, padded (numel, shard.n)), l->shard.dtype, LS_TAG_SYNC,
                             "parameter all-gather");

@@ -593,7 +593,7 @@ run_hooks (Build *b, const DpPass *p, const Zero3Visit *v)
   uint64_t n = d->hook_calls * n_tensors (operator_at (p->c, v->operator_), true)
       + d->gather_calls * (n_gathered (p, v->fetch) + n_gathered (p, v->prefetch));
   if (n > 0)
-    deepspeed_calls (b, LS_HOST_PYTHON, n, "hooks of modules");
+    build_host_calls (b, LS_TAG_SYNC, LS_HOST_PYTHON, n, "hooks of modules");
 }
 
 static void
@@ -804,7 +804,7 @@ step_end (Build *b, uint32_t pp_rank)
       continue;
     deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (b->l), numel, n_copies,
                       LS_TAG_OPTIMIZER);
-    deepspeed_calls (b, LS_HOST_VIEW, 3 * n_copies, VIEWS);
+    build_host_calls (b, LS_TAG_SYNC, LS_HOST_VIEW, 3 * n_copies, VIEWS);
   }
 }
 

@@ -231,10 +231,7 @@ static void
 read_batch (Build *b)
 {
   build_compute_sync (b, "sizes of a batch");
-  LsOp fetch = ls_op_blank (LS_OP_HOST_DELAY, LS_STREAM_COMPUTE, LS_TAG_SYNC, "batch");
-  fetch.host = LS_HOST_BATCH;
-  fetch.recorded = 0;
-  build_op (b, fetch, NULL, 0);
+  build_host_calls (b, LS_TAG_SYNC, LS_HOST_BATCH, 1, "batch");
 }
 
 static void
@@ -296,6 +293,13 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     build_barrier (b);
 }
 
+/* transformers' Trainer: after each backward, torch.isnan (tr_loss_step) (trainer.py, logging_nan_inf_filter). */
+static bool
+reads_loss (const Lower *l, const DpPass *p)
+{
+  return l->s->launch.loss_sync && p->type != LS_ACTION_F && dp_has_weights (p) && p->c->has_embedding;
+}
+
 void
 build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
 {
@@ -317,6 +321,8 @@ build_pass_by (Build *b, DpPass *p, const DpBackend *backend)
   b->site = LS_SITE_DATA;
   b->is_counted = false;
   hook (backend->end, b, p);
+  if (reads_loss (b->l, p))
+    build_compute_sync (b, "whether the loss is a number");
   b->pass = NULL;
   b->behind_exchange = NULL;
   b->beside = NULL;
