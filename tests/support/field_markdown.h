@@ -163,7 +163,7 @@ kind_of (const LsField *f, GArray *sections)
   bool says_more
       = has_words && n_words (f->expected) > 10 && meaning && strlen (meaning) > strlen (f->expected);
   if (says_more)
-    return g_strdup ("text");
+    return g_strdup (f->kind == LS_FIELD_UINT_LIST ? "list" : "text");
   return is_share (f) ? g_strdup ("share") : type_of (f, sections);
 }
 
@@ -171,7 +171,7 @@ static inline char *
 whole_type_of (const LsField *f, GArray *sections)
 {
   g_autofree char *type = kind_of (f, sections),
-                  *range = strcmp (type, "text") != 0 ? range_of (f) : g_strdup ("");
+                  *range = is_share (f) || strcmp (type, "list") == 0 ? g_strdup ("") : range_of (f);
   bool is_range = strcmp (type, "integer") == 0 && strstr (range, "–"); /* says the type, too */
   const char *usual = default_of (f);
   return g_strdup_printf ("(%s%s%s%s)", is_range ? "" : type, is_range ? range + 1 : range,

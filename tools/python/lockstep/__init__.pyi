@@ -171,6 +171,7 @@ class JobOptions(TypedDict, total=False):
     grad_check: Switch  # megatron: the host reads the norm of each bucket before it is reduced, to find NaN or Inf (check_for_nan_in_grad) [0]
     bucket_bytes: Text  # ddp: size of a bucket [25MiB, the first 1MiB]
     bucket_view: Switch  # ddp: gradients are views of the buckets, which else are next to them (gradient_as_bucket_view) [1]
+    bucket_wait: Switch  # ddp: compute waits for each reduction as soon as it is sent, so that none overlaps (PyTorch 2.15's backend nccl2) [0]
     bucket_params: Number  # megatron: parameters of a bucket [the larger of 40e6 and 1e6 dp]
     ps_servers: Literal["nodes", "one"] | Sequence[Literal["nodes", "one"]] | None  # ps: a parameter server in each node, which share the parameters, or one for all ranks [nodes]
     layers_per_unit: Number  # layers that are gathered together [1]
