@@ -63,6 +63,7 @@ typedef struct LsCollAlgorithm {
   bool (*applies) (const LsCollCall *call); /* on these GPUs; NULL: on all */
   const char *wants;                        /* what it asks of them, in words */
   bool is_of_ici;                           /* runs where there is no NCCL, and only there */
+  bool is_of_tuner;                         /* without being told to, only where NCCL's tuner chooses it */
   bool only_simple;                         /* neither LL nor LL128 */
   bool turns; /* without a root, its messages do not change where all hosts take each other's place in turn */
   /* LsCollPeriod.like of a call that does not turn, but of which each message has one back, of the same

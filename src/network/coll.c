@@ -220,7 +220,8 @@ static bool
 is_automatic (const LsCollAlgorithm *a, const LsCollCall *call)
 {
   const uint8_t without = call->nccl->no_algorithms[call->kind];
-  const bool does_apply = applies (a, call, a->automatic);
+  const bool does_apply
+      = (!a->is_of_tuner || ls_nccl_has_tuner (call->nccl)) && applies (a, call, a->automatic);
   if (!does_apply || !without)
     return does_apply;
   bool is_left_out = false, is_any_left = false;

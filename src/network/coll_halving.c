@@ -209,8 +209,8 @@ const LsCollAlgorithm ls_coll_halving
  *     each member sends (n-1)/n S
  *
  * NCCL runs steps into each other: one phase, the latency and bandwidth of its tuning
- * model (0.75 of the bus; log2 n hops at 1/3.5 and 2.8 us for each member posted to a
- * NIC).
+ * model (0.75 of the bus, which fills as that of a ring; log2 n hops at 1/3.5 and 2.8 us for each
+ * member posted to a NIC).
  *
  *     time alone = base + log2(n) hop_inter / 3.5 + 2.8 us n + (n-1)/n S / (0.75 bus)
  *
@@ -218,7 +218,8 @@ const LsCollAlgorithm ls_coll_halving
  * 9 + 8 + 11.2 us + 50.33e6 / 12e9 = 4.222 ms.
  *
  * Deviations. With n not a power of two NCCL's trees are cut in the same way, but its
- * buffer may split a step in several.
+ * buffer may split a step in several. NCCL adds no means up so (ncclAvg, of FSDP2): a plan does not say
+ * what it adds up to.
  *
  * Reference: Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations
  * at scale, arXiv 2506.20252; NCCL 2.30.7 src/graph/tuning.cc. */
@@ -273,14 +274,16 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 {
   LsScript s = ls_script_of (call);
   pat_script (call, &s);
-  ls_plan_as_one (call, &s, (uint32_t) (s.flows / LS_COEF_ONE), s.base + s.n_rounds * s.hop_inter, 0,
-                  ret_plan);
+  ls_plan_as_one (call, &s, (uint32_t) (s.flows / LS_COEF_ONE), s.base + s.n_rounds * s.hop_inter,
+                  ls_nccl_seconds (call, LS_TUNE_RING) / BUS_SHARE, ret_plan);
 }
 
 #define PAT_KINDS (LS_COLL_BIT (LS_COLL_ALL_GATHER) | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER))
 
 const LsCollAlgorithm ls_coll_pat = { .name = "pat",
                                       .kinds = PAT_KINDS,
+                                      .automatic = PAT_KINDS,
+                                      .is_of_tuner = true,
                                       .applies = applies,
                                       .wants = "two nodes or more, one rank on each",
                                       .only_simple = true,

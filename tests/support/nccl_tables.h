@@ -45,7 +45,7 @@
 /* What all generations share. */
 #define LS_TEST_NCCL_RELEASE                                                                                 \
   .ll_across = { { 39e9, 20.4e9 }, { 22.5e9, 19e9 } }, .latency = LS_TEST_LATENCY,                           \
-  .tree_by_size = LS_TEST_BY_SIZE, .tree_alone = 0.85
+  .tree_by_size = LS_TEST_BY_SIZE, .tree_alone = 0.85, .pat = 0.75
 
 #define LS_TEST_NCCL_VOLTA                                                                                   \
   {                                                                                                          \

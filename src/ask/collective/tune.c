@@ -29,8 +29,8 @@ static const struct {
   { "ring", "ring", false },          { "tree", "tree", false }, { "nvls", "nvls", true },
   { "nvls-tree", "nvls_tree", true }, { "pat", "pat", false },   { "collnet", "collnet_direct", false },
 };
-/* The first: rates of PAT are those of single sends here, SHARP wants a plug-in of its own. */
-#define N_TRIED 4
+/* The first: SHARP wants a plug-in of its own. */
+#define N_TRIED 5
 
 static const char *const protocols[LS_N_PROTOCOLS]
     = { [LS_PROTOCOL_SIMPLE] = "simple", [LS_PROTOCOL_LL] = "ll", [LS_PROTOCOL_LL128] = "ll128" };

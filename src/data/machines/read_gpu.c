@@ -220,6 +220,7 @@ const LsField ls_nccl_tables_fields[] = {
   { TABLES (nvls_share, LS_FIELD_DOUBLE), .above = true, .max = 1 },
   { TABLES (nvls_from, LS_FIELD_UINT), .min = 2, .max = 32 },
   { TABLES (nvls_tree, LS_FIELD_OBJECT), .fields = across_fields },
+  { TABLES (pat, LS_FIELD_DOUBLE), .above = true, .max = 1 },
   { TABLES (collnet_direct, LS_FIELD_DOUBLE), .above = true, .max = 1 },
   { TABLES (ring_plateau, LS_FIELD_DOUBLE), .above = true, .max = 100, .required = true },
   { TABLES (ll_across, LS_FIELD_OBJECT), .fields = ll_across_fields, .required = true },

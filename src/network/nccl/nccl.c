@@ -270,7 +270,7 @@ bool
 ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
 {
   bool is_tuned = LS_COLL_OF_RINGS & LS_COLL_BIT (call->kind); /* others are made of sends */
-  if (!(call->nccl->names_generation || call->nccl->nvlink > 0) || !is_tuned || among == 0)
+  if (!ls_nccl_has_tuner (call->nccl) || !is_tuned || among == 0)
     return false;
   LsTuneSet from = { .algorithms = among };
   if (call->protocol != LS_PROTOCOL_AUTO)

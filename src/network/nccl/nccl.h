@@ -70,7 +70,8 @@ typedef struct {
   double nvls_efficiency; /* of the rate of a channel; 0: no NVLS            */
   double nvls_share;      /* of an all-reduce over its graph's rate, up to 2.27; 0: by nvls_efficiency */
   uint32_t nvls_from;     /* GPUs of a host that it needs; 0: 2              */
-  double collnet_direct;  /* the same with collnet                           */
+  double pat;             /* of a ring's rate, what PAT reaches; 0: no PAT   */
+  double collnet_direct;  /* of its own, collnet                              */
   double ring_plateau;    /* factor of the latency of a ring across hosts with much data */
   double ll_across[LS_NCCL_N_CPUS][2]; /* limit of all channels with LL across two hosts, and more */
   LsNcclLatency latency[LS_N_TUNE_ALGORITHMS];
@@ -203,6 +204,13 @@ static inline uint32_t
 ls_nccl_rings_across (const LsNccl *nccl, uint32_t n_nics)
 {
   return nccl->max_ctas > 0 && nccl->max_ctas < n_nics ? nccl->max_ctas : n_nics;
+}
+
+/* Whether NCCL's tuner chooses, by what its file says; else the fastest runs. */
+static inline bool
+ls_nccl_has_tuner (const LsNccl *nccl)
+{
+  return nccl->names_generation || nccl->nvlink > 0;
 }
 
 void ls_nccl_clear (LsNccl *nccl); /* NULL allowed */

@@ -335,7 +335,7 @@ bus_of (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCollKind
   case LS_TUNE_COLLNET_DIRECT:
     return collnet_direct_bus (comm, kind, g);
   case LS_TUNE_PAT:
-    return 0.75 * bus;
+    return comm->tables->pat * bus;
   default:
     return bus;
   }
@@ -426,7 +426,7 @@ is_possible (const LsTuneComm *comm, LsTuneAlgorithm a, uint32_t protocol, LsCol
   case LS_TUNE_COLLNET_CHAIN:
     return comm->has_collnet && kind == LS_COLL_ALL_REDUCE;
   case LS_TUNE_PAT:
-    return scatters (kind) && comm->n == comm->n_hosts;
+    return scatters (kind) && comm->n == comm->n_hosts && comm->tables->pat > 0;
   default:
     return nvls_is_possible (comm, a, kind);
   }

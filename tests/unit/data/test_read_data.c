@@ -339,6 +339,7 @@ check_tables (const LsNcclTables *got, const LsNcclTables *expected)
     LS_CHECK_DOUBLE (got->tree_simple[s], ==, expected->tree_simple[s]);
     LS_CHECK_DOUBLE (got->nvls_tree[s], ==, expected->nvls_tree[s]);
   }
+  LS_CHECK_DOUBLE (got->pat, ==, expected->pat);
   LS_CHECK_DOUBLE (got->tree_alone, ==, expected->tree_alone);
   LS_CHECK_DOUBLE (got->tree_own_nics, ==, expected->tree_own_nics);
   LS_CHECK_DOUBLE (got->nvls_efficiency, ==, expected->nvls_efficiency);
