@@ -321,7 +321,7 @@ a_topology_may_be_wrong (void)
                { "topo/lstopo.xml", NULL, false },       { "topo/lstopo-nvml.xml", NULL, false },
                { "topo/ibnetdiscover.txt", NULL, true }, { "topo/ibnetdiscover-p.txt", NULL, true },
                { "topo/topology.conf", NULL, true },     { "topo/rocm-smi.txt", NULL, false },
-               { "nccl-dgx.xml", NULL, false } };
+               { "topo/infragraph.yaml", NULL, false },  { "nccl-dgx.xml", NULL, false } };
   g_autofree char *folder = g_dir_make_tmp ("lockstep-mutation-XXXXXX", NULL),
                   *file = g_build_filename (folder, "file", NULL);
   for (guint i = 0, before = n_accepted; i < G_N_ELEMENTS (rows); i++, before = n_accepted) {

@@ -61,4 +61,8 @@ bool ls_draft_read_ibnetdiscover (LsFabricDraft *d, const char *text, gsize n); 
 bool ls_draft_read_ib_ports (LsFabricDraft *d, const char *text, gsize n);      /* read_ibnetdiscover.c */
 bool ls_draft_read_slurm (LsFabricDraft *d, const char *text, gsize n);         /* read_slurm_topology.c */
 
+/* read_infragraph.c: such a file has a node, and may have a fabric. */
+bool ls_draft_read_infragraph (LsFabricDraft *d, const char *text, gsize n);
+bool ls_draft_infragraph_has_fabric (const char *text, gsize n);
+
 #endif

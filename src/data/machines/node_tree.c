@@ -230,7 +230,7 @@ static LsLinkSpec
 pci_link (const LsNodeTree *m, double rate)
 {
   static const char source[] = "NCCL 2.30.7 topo.cc: link_width * v / 80 GB/s. Latency: as in dgx-h100";
-  return rate > 0 ? link_of (rate, LS_US / 2, source) : copy_of (&m->like->server.pcie);
+  return rate > 0 ? link_of (rate, LS_US / 2, m->rates ? m->rates : source) : copy_of (&m->like->server.pcie);
 }
 
 static void
@@ -387,8 +387,11 @@ add_interconnects (LsNodeTree *m)
 static LsLinkSpec
 nvlink (const LsNodeTree *m)
 {
-  if (m->like)
-    return copy_of (&m->like->server.nvlink);
+  if (m->like) {
+    LsLinkSpec link = copy_of (&m->like->server.nvlink);
+    link.bandwidth_bytes_per_s = m->nvlink > 0 ? m->nvlink : link.bandwidth_bytes_per_s;
+    return link;
+  }
   return link_of (m->nvlink > 0 ? m->nvlink : m->tables.nvlink, 300 * LS_NS,
                   "NCCL 2.30.7 topo.h: rate of an NVLink by compute capability. Latency: as in dgx-h100");
 }

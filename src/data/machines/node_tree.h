@@ -52,7 +52,8 @@ typedef struct {
   LsClusterSpec *spec;
   LsClusterSpec *like; /* whose links stand for those without a rate; NULL: all have one */
   double fastest;      /* bytes/s of the ports that are kept */
-  double nvlink;       /* bytes/s of each, of another cluster; 0: as NCCL reckons for the generation */
+  const char *rates;   /* where those to parents are from, static; NULL: as NCCL reckons */
+  double nvlink;       /* bytes/s of each, of another cluster or the file; 0: as NCCL reckons, or in `like` */
   bool *is_used;       /* by part: becomes a vertex */
   char **names;        /* by part: of its vertex, borrowed from the spec */
   const char *(*unread_text) (uint32_t bits); /* of the parts' `unread`, interned; NULL: they have none */
@@ -103,5 +104,7 @@ bool ls_tree_read_nccl (LsNodeTree *m, const char *text, gsize n, const char *gp
 bool ls_tree_read_lstopo (LsNodeTree *m, const char *text, gsize n, const char *gpu); /* read_lstopo.c      */
 bool ls_tree_read_matrix (LsNodeTree *m, const char *text, gsize n, const char *gpu); /* read_topo_matrix.c */
 bool ls_tree_read_rocm (LsNodeTree *m, const char *text, gsize n, const char *gpu);   /* read_rocm_topo.c   */
+bool ls_tree_read_infragraph (LsNodeTree *m, const char *text, gsize n,
+                              const char *gpu); /* read_infragraph.c */
 
 #endif

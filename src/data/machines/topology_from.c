@@ -26,6 +26,8 @@ static const struct {
   [LS_MACHINE_IB_PORTS] = { NULL, ls_draft_read_ib_ports },
   [LS_MACHINE_SLURM_TREE] = { NULL, ls_draft_read_slurm },
   [LS_MACHINE_SLURM_BLOCKS] = { NULL, ls_draft_read_slurm },
+  [LS_MACHINE_INFRAGRAPH] = { ls_tree_read_infragraph, ls_draft_read_infragraph },
+  [LS_MACHINE_INFRAGRAPH_OLD] = { ls_tree_read_infragraph, ls_draft_read_infragraph },
 };
 
 /* --- the parts ---------------------------------------------------------------------------------------- */
@@ -133,10 +135,25 @@ take_file (Parts *p, const char *file)
                               ls_machine_file_name (k));
     return ls_file_diag (p->diags, LS_ERROR_INPUT, path, ls_lookalike_hint (text), "expected %s", kinds->str);
   }
-  if (readers[kind].node)
-    return take_once (p, &p->node_file, file, "node")
-        && take_node (p, readers[kind].node, ls_machine_file_name (kind), text, n, path, gpu);
-  return take_once (p, &p->fabric_file, file, "fabric") && take_fabric (p, kind, path, text, n);
+  const bool is_both = readers[kind].node && readers[kind].fabric,
+             has_fabric = readers[kind].fabric && (!is_both || ls_draft_infragraph_has_fabric (text, n)),
+             has_node = readers[kind].node && !(is_both && has_fabric && p->node_file);
+  if (has_node
+      && !(take_once (p, &p->node_file, file, "node")
+           && take_node (p, readers[kind].node, ls_machine_file_name (kind), text, n, path, gpu)))
+    return false;
+  return !has_fabric
+      || (take_once (p, &p->fabric_file, file, "fabric") && take_fabric (p, kind, path, text, n));
+}
+
+static bool
+is_machine_file (const char *path)
+{
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  gsize n = 0;
+  bool is_file = g_file_test (path, G_FILE_TEST_IS_REGULAR);
+  g_autofree char *text = is_file ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, unheard) : NULL;
+  return text && ls_machine_file_of (text, n) < LS_N_MACHINE_FILES;
 }
 
 /* By name, or in JSON: the path of one ends so. */
@@ -145,7 +162,8 @@ is_cluster (const char *file)
 {
   g_autofree char *bare = ls_override_bare (file), *message = NULL,
                   *path = ls_data_find (LS_DATA_CLUSTERS, bare, &message);
-  return g_str_has_suffix (bare, ".json") || (path && !g_file_test (bare, G_FILE_TEST_IS_REGULAR));
+  return (g_str_has_suffix (bare, ".json") && !is_machine_file (bare))
+      || (path && !g_file_test (bare, G_FILE_TEST_IS_REGULAR));
 }
 
 static bool
@@ -215,16 +233,6 @@ ls_topology_from (const char *const *files, const char *name, LsDiagList *diags)
 }
 
 /* --- in the place of a name ------------------------------------------------------------------------ */
-
-static bool
-is_machine_file (const char *path)
-{
-  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
-  gsize n = 0;
-  bool is_file = !g_str_has_suffix (path, ".json") && g_file_test (path, G_FILE_TEST_IS_REGULAR);
-  g_autofree char *text = is_file ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, unheard) : NULL;
-  return text && ls_machine_file_of (text, n) < LS_N_MACHINE_FILES;
-}
 
 /* The files of "A+B:CHANGES", of which one at least is a machine's; NULL: it is an ordinary name. Free with
  * g_strfreev(). */

@@ -55,6 +55,14 @@ static const struct {
                                 { "BlockName=" },
                                 "Nodes=",
                                 "this looks like topology.conf of Slurm" FABRIC },
+  [LS_MACHINE_INFRAGRAPH] = { "a file of InfraGraph",
+                              { "components", "xpu", "ep1" },
+                              "scheme",
+                              "this looks like a file of InfraGraph" NODE },
+  [LS_MACHINE_INFRAGRAPH_OLD] = { "a file of InfraGraph's first versions",
+                                  { "components:", "xpu", "connections:" },
+                                  "type:",
+                                  "this looks like a file of InfraGraph" NODE },
 };
 
 LsMachineFile
@@ -62,7 +70,7 @@ ls_machine_file_of (const char *text, size_t n)
 {
   g_autofree char *head = g_strndup (text, MIN (n, MAX_HEAD));
   const bool is_json = text[strspn (head, " \t\r\n")] == '{';
-  LsMachineFile kind = is_json ? LS_N_MACHINE_FILES : 0;
+  LsMachineFile kind = is_json ? LS_MACHINE_INFRAGRAPH : 0;
   while (kind < LS_N_MACHINE_FILES && !has_words (head, machines[kind].words))
     kind++;
   return kind;

@@ -51,6 +51,21 @@ static const Case matrices[] = {
   { "rocm-smi: PCIe between some, no weights, no NUMA nodes", "mi210",
     TYPES "GPU0 0 XGMI PCIE\nGPU1 XGMI 0 PCIE\nGPU2 PCIE PCIE 0\n", 3, 0, 1, 0, 0,
     "3 GPUs without a Numa Affinity", 1, ls_tree_read_rocm },
+  { "InfraGraph: a switch of all accelerators is an NVSwitch, one at a CPU is none; pairs count once", NULL,
+    "{\"name\":\"n\",\"components\":[{\"name\":\"c\",\"count\":1,\"choice\":\"cpu\"},"
+    "{\"name\":\"x\",\"count\":4,\"choice\":\"xpu\",\"description\":\"NVIDIA H200\"},"
+    "{\"name\":\"s\",\"count\":3,\"choice\":\"switch\"},{\"name\":\"p\",\"count\":2,\"choice\":\"nic\"}],\"edges\":["
+    "{\"ep1\":{\"component\":\"c\"},\"ep2\":{\"component\":\"s[0:2]\"},\"scheme\":\"many2many\"},"
+    "{\"ep1\":{\"component\":\"s[0]\"},\"ep2\":{\"component\":\"x[:2]\"},\"scheme\":\"many2many\"},"
+    "{\"ep1\":{\"component\":\"s[1]\"},\"ep2\":{\"component\":\"x[2:]\"},\"scheme\":\"many2many\"},"
+    "{\"ep1\":{\"component\":\"s[0:2]\"},\"ep2\":{\"component\":\"p\"},\"scheme\":\"one2one\"},"
+    "{\"ep1\":{\"component\":\"x\"},\"ep2\":{\"component\":\"s[2]\"},\"scheme\":\"many2many\"},"
+    "{\"ep1\":{\"component\":\"x\"},\"ep2\":{\"component\":\"x\"},\"scheme\":\"many2many\"}]}",
+    4, 2, 1, 2, 1, "accelerators h200: by the description", 6, ls_tree_read_infragraph },
+  { "InfraGraph's first versions: as many as edges name, without a CPU", "a100-80g",
+    "devices:\n- name: n\n  components:\n  - {name: x, type: xpu}\n  - {name: p, type: nic}\n"
+    "  connections:\n  - x.0.pcie.p.0\n  - x.1.pcie.p.1\n",
+    2, 2, 1, 2, 0, "4 accelerators and NICs, to which no edge leads", 0, ls_tree_read_infragraph },
 };
 
 static uint32_t
