@@ -258,6 +258,9 @@ set_grouped (LsRecipe *r)
 
 #define GB200_CUDNN "NVIDIA GB200" /* as its table of cuDNN's attention calls it */
 
+/* What Azure measured on GB200 in fp8, with random data on a warm chip, over the best isolated loop of TensorRT-LLM there. */
+#define GB200_SUSTAINED 0.786
+
 LsRecipe *
 ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDiagList *diags)
 {
@@ -265,7 +268,8 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
       "b200",
       "tools/fit/fit_kernels over the measured kernels of data/README.md (2026-11): TensorRT-LLM sweeps for the "
       "form; sustained and attention from the loops of a B200 machine of SimuMax (tools/fit/README.md), times the "
-      "H100's sustained; mape on held-out families before sustained; no training run was used");
+      "H100's sustained; in fp8, which it has no loops of, as gb200, the same chip; mape on held-out families before "
+      "sustained; no training run was used");
   /* SXM (HGX): hardware.csv */
   r->gpu = (LsGpu) { .n_sm = 148, .hbm_bytes_per_s = 8e12, .vector_flops = 80e12 };
   set_peaks (&r->gpu, 2250e12, 4500e12);
@@ -286,6 +290,7 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
       = { .folder = own, .file = "simumax_b200_gemm.csv", .hbm_bytes_per_s = r->gpu.hbm_bytes_per_s };
   const LsHotFit hot = ls_recipe_fit_hot (r, &loops, diags);
   r->calibration.sustained = ls_fit_round (hot.sustained * h100->in_layers, 3);
+  r->calibration.sustained_fp8 = GB200_SUSTAINED;
   set_grouped (r);
   ls_recipe_set_wide (r, hot.wide_exposed,
                       "hot loops of weight gradients, K = 4,096 (tools/fit/simumax_b200_gemm.csv)");
@@ -298,9 +303,6 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);
   return r;
 }
-
-/* What Azure measured on GB200 in fp8, with random data on a warm chip, over the best isolated loop of TensorRT-LLM there. */
-#define GB200_SUSTAINED 0.786
 
 /* The same chip; but what it sustains is a matter of its power and its cooling, and cuDNN's attention was measured on it. */
 LsRecipe *
@@ -319,6 +321,7 @@ ls_recipe_gb200 (const char *folder, const LsRecipe *b200, LsDiagList *diags)
   r->calibration.source = source;
   r->calibration.measured = NULL;
   r->calibration.sustained = GB200_SUSTAINED;
+  r->calibration.sustained_fp8 = 0; /* of all formats the same */
   r->cublaslt_nvfp4 = b200->cublaslt_nvfp4;
   r->adam_s = b200->adam_s; /* for those that are like it */
   for (guint i = 0; i < LS_N_ENTRIES; i++)
