@@ -44,6 +44,7 @@ typedef struct {
   char *why;                /* what is wrong, owned */
   GArray *components;       /* Component */
   uint32_t n;               /* parts */
+  GArray *of;               /* [n] index of the component of each (uint32_t) */
   GArray *edges;            /* Edge, each once */
   GHashTable *seen;         /* ends of these, as one int64_t */
 } Device;
@@ -70,6 +71,14 @@ parse (const char *text, gsize n, const char *path, LsDiagList *diags, const cJS
   const cJSON *inner = member (doc, "infrastructure");
   *ret_root = inner ? inner : doc;
   return doc;
+}
+
+/* "count", 1 where there is none, at most so many. */
+static uint32_t
+count_of (const cJSON *of, uint32_t most)
+{
+  const cJSON *count = member (of, "count");
+  return cJSON_IsNumber (count) ? (uint32_t) CLAMP (count->valuedouble, 0, most) : 1;
 }
 
 /* Of that name, NULL any that has accelerators; a file may be a device alone. */
@@ -164,11 +173,8 @@ n_inside (Device *d, const cJSON *nested, const char *text)
   gsize n = strcspn (text, "[.");
   cJSON_ArrayForEach (component, member (nested, "components")) {
     const char *name = text_of (component, "name");
-    const cJSON *count = member (component, "count");
     if (strlen (name) == n && strncmp (name, text, n) == 0)
-      return slice_of (d, text + n, cJSON_IsNumber (count) ? (uint32_t) count->valuedouble : 1, &from, &to)
-          ? to - from
-          : 0;
+      return slice_of (d, text + n, count_of (component, MAX_PARTS), &from, &to) ? to - from : 0;
   }
   return 1;
 }
@@ -186,6 +192,8 @@ expand (Device *d, const char *text, uint32_t base, GArray *parts)
     return false;
   const char *dot = strchr (text, '.');
   uint32_t times = dot && c->nested ? n_inside (d, c->nested, dot + 1) : 1;
+  if ((uint64_t) (to - from) * times + parts->len > MAX_EDGES)
+    return wrong (d, "%s: more than 262,144 ends of edges", text);
   for (uint32_t i = from; i < to; i++)
     for (uint32_t k = 0; k < times; k++) {
       uint32_t part = base + c->first + i;
@@ -200,6 +208,8 @@ pair (Device *d, const char *scheme, const GArray *a, const GArray *b, double ra
   bool is_many = strcmp (scheme, "many2many") == 0;
   if (!is_many && strcmp (scheme, "one2one") != 0)
     return wrong (d, "scheme %s is not covered", scheme);
+  if (is_many && (uint64_t) a->len * b->len > MAX_EDGES)
+    return wrong (d, "more than 262,144 edges");
   for (guint i = 0; i < a->len; i++)
     for (guint k = is_many ? 0 : i; k < (is_many ? b->len : MIN (b->len, i + 1)); k++) {
       const Edge edge = { g_array_index (a, uint32_t, i), g_array_index (b, uint32_t, k), rate };
@@ -218,7 +228,7 @@ add_component (Device *d, const cJSON *json)
   Component c = { .name = text_of (json, "name"),
                   .description = text_of (json, "description"),
                   .first = d->n,
-                  .n = cJSON_IsNumber (count) ? (uint32_t) CLAMP (count->valuedouble, 0, MAX_PARTS) : 0 };
+                  .n = count ? count_of (json, MAX_PARTS) : 0 };
   c.nested = strcmp (choice, "device") == 0 ? device_of (d->root, c.name) : NULL;
   c.kind = c.nested || strcmp (choice, "nic") == 0 ? NIC
       : strcmp (choice, "xpu") == 0                ? XPU
@@ -238,6 +248,8 @@ add_component (Device *d, const cJSON *json)
           c.n = MAX (c.n, (uint32_t) MIN (g_ascii_strtoull (words[i + 1], NULL, 10), MAX_PARTS) + 1);
     }
   }
+  for (uint32_t k = 0, number = d->components->len; k < c.n; k++)
+    g_array_append_val (d->of, number);
   d->n += c.n;
   g_array_append_val (d->components, c);
   return d->n <= MAX_PARTS || wrong (d, "%s: more than 4,096 parts", text_of (d->json, "name"));
@@ -247,6 +259,7 @@ static void
 clear_device (Device *d)
 {
   g_clear_pointer (&d->components, g_array_unref);
+  g_clear_pointer (&d->of, g_array_unref);
   g_clear_pointer (&d->edges, g_array_unref);
   g_clear_pointer (&d->seen, g_hash_table_unref);
   g_clear_pointer (&d->why, g_free);
@@ -288,6 +301,7 @@ read_device (const cJSON *root, const cJSON *json, bool with_edges, Device *ret)
                     .json = json,
                     .seen = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL) };
   ret->components = g_array_new (FALSE, FALSE, sizeof (Component));
+  ret->of = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   ret->edges = g_array_new (FALSE, FALSE, sizeof (Edge));
   const cJSON *item;
   cJSON_ArrayForEach (item, member (json, "components")) {
@@ -305,11 +319,7 @@ read_device (const cJSON *root, const cJSON *json, bool with_edges, Device *ret)
 static const Component *
 component_at (const Device *d, uint32_t part)
 {
-  guint i = 0;
-  while (g_array_index (d->components, Component, i).first + g_array_index (d->components, Component, i).n
-         <= part)
-    i++;
-  return &g_array_index (d->components, Component, i);
+  return &g_array_index (d->components, Component, g_array_index (d->of, uint32_t, part));
 }
 
 /* --- the node ------------------------------------------------------------------------------------------ */
@@ -578,10 +588,8 @@ static bool
 read_instance (LsFabricDraft *draft, const cJSON *root, const cJSON *json, GArray *instances)
 {
   const char *of = text_of (json, "device");
-  const cJSON *device = device_of (root, of), *count = member (json, "count");
-  Instance i
-      = { .name = text_of (json, "name"),
-          .count = cJSON_IsNumber (count) ? (uint32_t) CLAMP (count->valuedouble, 0, MAX_INSTANCES) : 1 };
+  const cJSON *device = device_of (root, of);
+  Instance i = { .name = text_of (json, "name"), .count = count_of (json, MAX_INSTANCES) };
   if (!device)
     return ls_draft_wrong (draft, 0, "instance %s: no device %s in the file", i.name, of);
   bool ok = read_device (root, device, false, &i.d);
