@@ -374,8 +374,8 @@ add_call (Walk *w, const LsOp *op, LsTime time)
 static void
 add_op (Walk *w, const LsOp *op, LsTime time)
 {
-  LsVersusRow key = { .section = LS_VERSUS_HOST,
-                      .phase = op->kind == LS_OP_HOST_DELAY ? phase_of (w, op) : w->phase };
+  LsVersusRow key
+      = { .section = LS_VERSUS_HOST, .phase = op->kind == LS_OP_HOST_DELAY ? phase_of (w, op) : w->phase };
   if (ls_op_takes (op->kind, LS_TAKES_GPU))
     add_kernel (w, op, time);
   else if (ls_op_takes (op->kind, LS_TAKES_NETWORK))

@@ -644,8 +644,8 @@ call_step (Build *b, uint32_t pp_rank)
   for (int is_expert = 0; l->s->launch.step_calls > 0 && is_expert < 2; is_expert++)
     add_tensors (l, pp_rank, is_expert, tensors);
   if (tensors->len > 0)
-    build_host_calls (b, LS_TAG_OPTIMIZER, LS_HOST_PYTHON,
-                      (uint64_t) tensors->len * l->s->launch.step_calls, "step of the optimizer");
+    build_host_calls (b, LS_TAG_OPTIMIZER, LS_HOST_PYTHON, (uint64_t) tensors->len * l->s->launch.step_calls,
+                      "step of the optimizer");
 }
 
 static void

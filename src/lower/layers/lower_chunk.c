@@ -293,7 +293,8 @@ build_backward (Build *b, DpPass *p, const DpBackend *backend)
     build_barrier (b);
 }
 
-/* transformers' Trainer: torch.isnan (tr_loss_step) after each backward (trainer.py, logging_nan_inf_filter). */
+/* transformers' Trainer: torch.isnan (tr_loss_step) after each backward (trainer.py,
+ * logging_nan_inf_filter). */
 static bool
 reads_loss (const Lower *l, const DpPass *p)
 {

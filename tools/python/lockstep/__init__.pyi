@@ -130,6 +130,8 @@ class JobOptions(TypedDict, total=False):
     split_bias_dropout: Text  # the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023 [0]
     batch_sync: Text  # each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023 [0]
     batch_ends: Text  # with batch_sync: only the first and the last stage fetch one [0]
+    loss_sync: Text  # after each backward the host waits for the device, to see whether the loss is a number, as Hugging Face's Trainer does [0]
+    step_calls: Number  # calls of functions of Python in a step of the optimizer, with what clips gradients, for each tensor that learns [0]
     launch_blocking: Text  # the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1 [0]
     grad_fusion: Text  # weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they do but with grad_apart [0]
     grad_apart: Text  # gradients are added by kernels of their own, fp32 ones too, as with Megatron-LM's --no-gradient-accumulation-fusion [0]
