@@ -142,7 +142,7 @@ UNTRIED = SAME | {"model", "from", "strict", "cluster", "trace", "for", "softwar
 # What a knob is there anyway: as documented, as other knobs have it, or as nothing of its kind is there.
 ANYWAY = {
     "nodes": "1 2", "dp_kind": "auto", "etp": "1 2", "grad_dtype": "bf16 auto", "optimizer_cut": "auto", "attention": "auto", "p2p": "auto none",
-    "recompute_layers": "1", "ep_overlap": "0", "delay_wgrad": "0", "dp_overlap": "1", "gather_overlap": "1", "grad_sync": "auto last each", "bucket_view": "1", "bucket_wait": "0"}
+    "recompute_layers": "1", "ep_overlap": "0", "delay_wgrad": "0", "dp_overlap": "1", "gather_overlap": "1", "grad_sync": "auto last each", "bucket_view": "1", "bucket_wait": "0", "loss_sync": "0", "step_calls": "0"}
 # What shows more or less of an answer, which is whole in JSON, or another form of it.
 SHOWN = {"--csv", "--format", "--markdown", "--emit", "--all", "--top", "--show-placement", "--links", "--path", "--messages", "--critical-path", "--width"}
 # Of the answer in JSON what repeats options, and how it was simulated.
