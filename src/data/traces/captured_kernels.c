@@ -599,6 +599,7 @@ grouped_product (const LsCapturedLaunch *l, LsKernel *ret)
 bool
 ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
 {
+  *ret = (LsKernel) { 0 };
   bool is_fill = l->work == LS_CAPTURED_FILL;
   double bytes = MAX (l->bytes, 1);
   switch (l->work) {
