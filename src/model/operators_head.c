@@ -267,6 +267,23 @@ gathers_logits (const LsCut *cut)
   return cut->shard->tp > 1 && r && r->gathers_output;
 }
 
+/* PyTorch's, as it launches it. */
+static void
+append_listed_loss (GArray *operators, const LsCut *cut)
+{
+  LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, LS_RECIPE_LOSS, cut->model);
+  op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
+  ls_operator_as_launched (op, cut, LS_RECIPE_LOSS, cut->tokens, cut->ffn);
+  if (!r->logits_again)
+    return;
+  g_assert (op->n_igrad < LS_OPERATOR_MAX_KERNELS);
+  memmove (op->igrad + 1, op->igrad, op->n_igrad * sizeof *op->igrad);
+  op->igrad[0] = ls_kernel_gemm ("logits-again", cut->act, cut->tokens, cut->vocab, cut->model->hidden, 1,
+                                 cut->elt, false);
+  op->n_igrad++;
+}
+
 static void
 append_final_norm (GArray *operators, const LsCut *cut)
 {
@@ -290,9 +307,7 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
   if (s->loss == LS_LOSS_FUSED)
     append_whole (operators, &loss, "loss", "cross-entropy", 1, "cross-entropy-bwd", 2);
   else if ((s->tp == 1 || gathers_logits (cut)) && ls_recipe_find (s->recipes, LS_RECIPE_LOSS, cut->model)) {
-    LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE); /* PyTorch's, as it launches it */
-    op->kept.saved_bytes = FP32_BYTES * loss.tokens * loss.vocab;
-    ls_operator_as_launched (op, &loss, LS_RECIPE_LOSS, loss.tokens, loss.ffn);
+    append_listed_loss (operators, &loss);
   } else if (s->tp > 1 && ls_recipe_find (s->recipes, LS_RECIPE_VOCAB_LOSS, cut->model))
     append_listed_vocab_loss (operators, cut);
   else

@@ -128,6 +128,7 @@ typedef struct {
   /* embedding: words by a product with a one-hot matrix, which is its core; permute: tokens to experts, and
    * back, where these are padded to a capacity */
   bool is_one_hot;
+  bool logits_again;   /* loss: no logits are kept, and the backward computes them again */
   bool loops;          /* permute: experts run one after the other, each behind a count that the host
                          waits for                                             */
   uint32_t host_reads; /* so often the host waits for what is before the last kernel of the forward */

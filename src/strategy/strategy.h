@@ -198,6 +198,7 @@ typedef struct {
   int loop_copies;           /* xla-fsdp: LsLoopCopies  */
   int ps_servers;            /* ps: LsPsServers */
   uint32_t layers_per_unit;  /* fsdp: layers that one unit holds                  */
+  bool ends_apart;           /* fsdp2: embedding, and norm with head, are units, not one with the rest */
   bool narrow_shards;        /* fsdp: shards, gradients and moments in 16 bits       */
   bool limit_all_gathers;    /* fsdp1: at most two gathers in flight, by the host */
   int backward_prefetch;     /* fsdp1: LsPrefetch                                 */
@@ -208,6 +209,7 @@ typedef struct {
   uint64_t persistence_threshold, max_live_params, max_reuse_distance; /* deepspeed stage 3: elements */
   bool collective_lists;  /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
   bool bucket_all_reduce; /* deepspeed stages 1 and 2: each rank gets the sum of the whole bucket */
+  bool bucket_late;       /* deepspeed stages 1 and 2: allocated with the first gradient of a backward */
   uint32_t hook_calls;    /* deepspeed stage 3: of functions of Python, for each visit of a weight's module */
   uint32_t gather_calls;  /* and for each weight that is gathered                                          */
 } LsDataParallel;

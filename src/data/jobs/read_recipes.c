@@ -146,6 +146,7 @@ static const LsField operator_fields[] = {
   { "reduces_gathered", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_gathered) },
   { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output) },
   { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot) },
+  { "logits_again", LS_FIELD_BOOL, offsetof (LsRecipe, logits_again) },
   { "loops", LS_FIELD_BOOL, offsetof (LsRecipe, loops) },
   { "host_reads", LS_FIELD_UINT, offsetof (LsRecipe, host_reads), .max = 8 },
   { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed) },
@@ -365,6 +366,9 @@ check_place (Check *check, const cJSON *object)
   if (is_step && (!r->forward || r->forward->len == 0))
     complain (check, object, "expected \"forward\": the kernels of %s", operator_name (r));
   check_one_hot (check, object);
+  if (r->logits_again && r->operator_ != LS_RECIPE_LOSS)
+    complain (check, ls_json_at (object, "logits_again"), "%s needs no logits; expected it of loss",
+              operator_name (r));
   if (r->bias_grad_is_listed && !has_bias (r))
     complain (check, ls_json_at (object, "bias_grad_listed"),
               "%s has no bias; expected it of qkv, fc1, a product of experts or a sum", operator_name (r));

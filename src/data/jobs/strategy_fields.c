@@ -646,6 +646,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (data, "ps_servers", data.ps_servers, servers) },
 
   { UINT (fsdp, "layers_per_unit", data.layers_per_unit) },
+  { BOOL (fsdp, "ends_apart", data.ends_apart), SET_ONLY },
   { BOOL (fsdp, "narrow_shards", data.narrow_shards), SET_ONLY },
   { BOOL (fsdp, "limit_all_gathers", data.limit_all_gathers), ON_OFF },
   { ENUM (fsdp, "backward_prefetch", data.backward_prefetch, prefetches) },
@@ -662,6 +663,7 @@ const LsField ls_strategy_fields[] = {
   { ROW (deepspeed, "max_reuse_distance", data.max_reuse_distance, LS_FIELD_UINT64) },
   { BOOL (deepspeed, "collective_lists", data.collective_lists), SET_ONLY },
   { BOOL (deepspeed, "bucket_all_reduce", data.bucket_all_reduce), SET_ONLY },
+  { BOOL (deepspeed, "bucket_late", data.bucket_late), SET_ONLY },
   { COUNT (deepspeed, "hook_calls", data.hook_calls), SET_ONLY },
   { COUNT (deepspeed, "gather_calls", data.gather_calls), SET_ONLY },
 

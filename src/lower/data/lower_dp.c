@@ -240,6 +240,13 @@ typedef struct {
   guint next;
 } Launches;
 
+/* DistributedDataParallel divides each gradient where it becomes ready, and gives each back. */
+static bool
+goes_by_tensor (const Lower *l)
+{
+  return l->s->dp_kind == LS_DP_DDP && l->s->data.overlap;
+}
+
 static void
 reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, const char *name)
 {
@@ -252,15 +259,8 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
   if (l->s->dp_kind == LS_DP_PS)
     g_array_index (b->ops, LsOp, op).algorithm
         = l->s->data.ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
-  if (l->s->data.bucket_wait)
+  if (goes_by_tensor (l) && l->s->data.bucket_wait)
     build_join (b, op);
-}
-
-/* DistributedDataParallel divides each gradient where it becomes ready, and gives each back. */
-static bool
-goes_by_tensor (const Lower *l)
-{
-  return l->s->dp_kind == LS_DP_DDP && l->s->data.overlap;
 }
 
 static void

@@ -28,8 +28,10 @@
  * N@G. Parts are of groups of G ranks; behind the reduce-scatter in a group the replicas
  * all-reduce a part (DeepSpeed has this for stage 3 only, as MiCS; InternEvo for stage 1).
  *
- * Memory. Stage 1 keeps whole gradients throughout; stage 2 its part, and while a backward
- * runs both have the one or two buckets of reduce_bucket elements, however small the model.
+ * Memory. Stage 1 has whole gradients from the first backward to the step, as autograd makes them; stage 2
+ * keeps its part. While a backward runs both have the one or two buckets of reduce_bucket elements, however
+ * small the model: from its begin, or, with bucket_late, from the first gradient on (setup_buckets (), called
+ * by process_gradients () in 0.19.8).
  *
  * Wire bytes of a rank, of Psi bytes and n ranks: reduce-scatter (n - 1)/n Psi, gather as much:
  * k = 2, for stage 2 in each micro-step one more.
@@ -346,7 +348,7 @@ offload_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM
 typedef struct {
   uint64_t elements[2]; /* in the open bucket: of others, of experts */
   guint n_reduced;
-  bool overlaps, is_last;
+  bool overlaps, is_last, is_there;
 } Ipg;
 
 enum { BUFFER_IPG };
@@ -417,10 +419,14 @@ take_operator (Build *b, Ipg *ipg, const LsOperator *o, const DpPass *p)
 }
 
 static void
-ipg_buffer (Build *b, const DpPass *p, bool is_free)
+ipg_buffer (Build *b, const DpPass *p, bool is_there)
 {
+  Ipg *ipg = p->state;
+  if (is_there == ipg->is_there)
+    return;
   build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, BUFFER_IPG), LS_MEM_UNSHARDED,
-                dp_grad_bytes (b->l, b->l->s->data.reduce_bucket) * (overlaps (b->l) ? 2 : 1), is_free);
+                dp_grad_bytes (b->l, b->l->s->data.reduce_bucket) * (overlaps (b->l) ? 2 : 1), !is_there);
+  ipg->is_there = is_there;
 }
 
 /* --- hooks ----------------------------------------------------------------------- */
@@ -434,14 +440,17 @@ begin (Build *b, DpPass *p)
   ipg->overlaps = overlaps (b->l);
   ipg->is_last = p->is_last;
   p->state = ipg;
-  ipg_buffer (b, p, false);
+  ipg_buffer (b, p, !b->l->s->data.bucket_late);
 }
 
 static void
 after (Build *b, DpPass *p, guint o)
 {
-  if (p->state)
-    take_operator (b, p->state, operator_at (p->c, o), p);
+  if (!p->state)
+    return;
+  if (trained_params (operator_at (p->c, o)) > 0)
+    ipg_buffer (b, p, true);
+  take_operator (b, p->state, operator_at (p->c, o), p);
 }
 
 static void
@@ -458,7 +467,7 @@ end (Build *b, DpPass *p)
     build_barrier (b);
   if (ipg->overlaps)
     deepspeed_sync_host (b);
-  ipg_buffer (b, p, true);
+  ipg_buffer (b, p, false);
   g_clear_pointer (&p->state, g_free);
 }
 

@@ -8,6 +8,10 @@
  *     backward   root enters, then each unit, from the last, enters and leaves; root leaves
  *     I and W    I as a backward that reduces nothing; W enters nothing, leaves to reduce
  *
+ * With ends_apart (FSDP2) the embedding is a unit like those of layers, before them, and the root, which is
+ * norm and head, enters a forward behind the layers, stays, and leaves a backward before them. Where the head
+ * shares the embedding's weight they are one unit, and nothing is apart.
+ *
  * Parameters are fp32 shards, gradients are accumulated in fp32 shards, and there is no copy
  * of either: 4 + 4 bytes of each parameter on its owner, 8 with Adam's moments. A shard of gradients is there
  * from its first reduction to the optimizer's step (set_to_none). What is
@@ -124,7 +128,15 @@ static guint
 unit_of (const Fsdp *f, const Lower *l, const Chunk *c, guint o)
 {
   uint16_t layer = layer_of (c, o);
-  return layer == UINT16_MAX ? f->root : layer / l->s->data.layers_per_unit;
+  if (layer == UINT16_MAX)
+    return o < f->n_embedding ? 0 : f->root;
+  return layer / l->s->data.layers_per_unit + (f->n_embedding > 0);
+}
+
+static bool
+ends_are_apart (const Lower *l, const Chunk *c)
+{
+  return !is_flat (l) && l->s->data.ends_apart && c->n_layers > 0 && !l->model->tied_embeddings;
 }
 
 static void
@@ -145,8 +157,11 @@ fsdp_new (const Lower *l, const DpPass *p, const Chunk *c)
   uint32_t per_unit = l->s->data.layers_per_unit;
   Fsdp *f = g_new0 (Fsdp, 1);
   f->p = p;
-  f->n = (c->n_layers + per_unit - 1) / per_unit;
-  f->root = c->has_embedding || c->has_head ? f->n : NO_UNIT;
+  f->is_apart = ends_are_apart (l, c);
+  while (f->is_apart && c->has_embedding && layer_of (c, f->n_embedding) == UINT16_MAX)
+    f->n_embedding++;
+  f->n = (c->n_layers + per_unit - 1) / per_unit + (f->n_embedding > 0);
+  f->root = (c->has_embedding && !f->is_apart) || c->has_head ? f->n : NO_UNIT;
   f->units = g_array_sized_new (FALSE, TRUE, sizeof (Unit), f->n + 1);
   g_array_set_size (f->units, f->n + (f->root != NO_UNIT));
   for (guint o = c->operators->len; o-- > 0;) {
@@ -486,7 +501,8 @@ copy_out (Build *b, Fsdp *f, guint unit)
   uint32_t n = is_forward ? 0 : group_behind_forward (l, f, unit);
   if (n > 0)
     buffer (b, f, unit, PART, op, dp_part (bytes, n), true);
-  if (is_forward) {
+  bool is_end = f->is_apart && unit == f->root; /* its model is done when the loss has its peak */
+  if (is_forward && !is_end) {
     f->copied = unit;
     f->copy_out = op;
   } else
@@ -653,7 +669,7 @@ start (Build *b, Fsdp *f)
   }
   if (is_flat (b->l))
     fsdp_recall_frees (b->l, f);
-  if (f->root == NO_UNIT)
+  if (f->root == NO_UNIT || (f->is_apart && is_forward))
     return;
   unshard (b, f, f->root);
   if (f->n > 0)
@@ -711,6 +727,15 @@ leave_inside (Build *b, Fsdp *f)
     leave (b, f, unit);
 }
 
+/* Of a backward. */
+static void
+leave_root (Build *b, Fsdp *f)
+{
+  if (f->root != NO_UNIT && !f->has_passed)
+    leave (b, f, f->root);
+  f->has_passed = true;
+}
+
 static char *
 variant (const Lower *l, const DpPass *p)
 {
@@ -734,9 +759,15 @@ before (Build *b, DpPass *p, guint o)
     return;
   if (p->type == LS_ACTION_F)
     leave_inside (b, f);
-  if (unit == f->root)
+  if (unit == f->root) {
+    if (f->is_apart && p->type == LS_ACTION_F && !f->has_passed)
+      unshard (b, f, unit);
+    f->has_passed |= p->type == LS_ACTION_F;
     return;
+  }
   f->inside = unit;
+  if (f->is_apart && p->type != LS_ACTION_F)
+    leave_root (b, f);
   if (p->type != LS_ACTION_W)
     enter (b, f, unit);
 }
@@ -756,8 +787,8 @@ end (Build *b, DpPass *p)
 {
   Fsdp *f = p->state;
   leave_inside (b, f);
-  if (p->type != LS_ACTION_F && f->root != NO_UNIT)
-    leave (b, f, f->root);
+  if (p->type != LS_ACTION_F)
+    leave_root (b, f);
   finish (b, f);
   fsdp_free (f);
   p->state = NULL;

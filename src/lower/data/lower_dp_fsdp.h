@@ -18,9 +18,12 @@ typedef struct {
 /* Of a pass, from begin to end: DpPass.state. */
 typedef struct {
   const DpPass *p;    /* NULL: after the last micro-batch of a pipeline                  */
-  GArray *units;      /* Unit: layers in forward order, then the root                    */
-  guint n;            /* of layers                                                       */
+  GArray *units;      /* Unit: the embedding where it is apart, layers in forward order, then the root */
+  guint n;            /* before the root                                                 */
   guint root;         /* n, or NO_UNIT: embedding and head are elsewhere                 */
+  guint n_embedding;  /* operators of an embedding that is a unit of its own             */
+  bool is_apart;      /* the ends are: the root comes after the layers                   */
+  bool has_passed;    /* the root has entered, in a backward left                        */
   guint inside;       /* layers' unit that was entered last, NO_UNIT: none               */
   uint16_t *gathered; /* [units] op that gathers it in this segment; NO_OP: none         */
   GArray *free_ops;   /* FSDP1: Free, oldest first: gathers that were freed              */

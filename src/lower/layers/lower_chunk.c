@@ -347,7 +347,7 @@ pass_name (const Lower *l, const DpPass *p)
   if (c->n_recomputed > 0 && c->n_recomputed < c->n_layers)
     g_string_append_printf (name, " %u again", c->n_recomputed);
   g_string_append (name, variant ? variant : "");
-  g_string_append (name, l->shard.grad.is_own && p->is_first ? " first" : "");
+  g_string_append (name, (l->shard.grad.is_own || grads_come_and_go (l)) && p->is_first ? " first" : "");
   if (p->documents > 0 && (c->n_layers > 0 || c->has_head))
     g_string_append_printf (name, " documents %u", p->documents - 1);
   if (scales_behind (l, p))

@@ -729,13 +729,16 @@ build_delayed_weights (Build *b)
 
 /* --- made by autograd ---------------------------------------------------------------------------------- */
 
-/* Of one copy of the model, and beside the buckets of DDP, which stay, the backward of the first micro-batch
- * makes them, and the step forgets them (set_to_none): where activations are at their peak there are none. */
+/* Of one copy of the model, beside the buckets of DDP, which stay, and with stage 1 of DeepSpeed, the
+ * backward of the first micro-batch makes them, and the step forgets them (set_to_none): where activations
+ * are at their peak there are none. */
 bool
 grads_come_and_go (const Lower *l)
 {
-  bool is_autograds = l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s);
-  return l->shard.grad.is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
+  bool is_autograds
+      = l->shard.grad.is_own && (l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s));
+  bool is_stage_1 = l->s->dp_kind == LS_DP_DEEPSPEED && l->s->zero_stage == 1 && !l->shard.grad.is_cast;
+  return (is_autograds || is_stage_1) && l->mesh.pp == 1 && l->n_chunks == 1;
 }
 
 static void

@@ -116,9 +116,10 @@ model_states_shrink_as_in_the_paper (void)
     LS_CHECK_NO_ERROR (error);
     if (r) {
       const uint64_t *bytes = r->plan->programs[0].static_bytes;
-      LS_CHECK_NEAR (
-          1e-9 * (double) (bytes[LS_MEM_PARAMETERS] + bytes[LS_MEM_GRADIENTS] + bytes[LS_MEM_OPTIMIZER]),
-          gb[zero], 0.02);
+      uint64_t gradients = r->memory->classes[0].category_peak[LS_MEM_GRADIENTS];
+      LS_CHECK_NEAR (1e-9 * (double) (bytes[LS_MEM_PARAMETERS] + gradients + bytes[LS_MEM_OPTIMIZER]), gb[zero],
+                     0.02);
+      LS_CHECK_INT (bytes[LS_MEM_GRADIENTS], ==, zero == 1 ? 0 : gradients); /* stage 1: with the backward */
     }
     ls_job_spec_clear (&spec);
   }
@@ -132,6 +133,33 @@ stage_2_holds_two_buckets (void)
   if (r.result)
     LS_CHECK_INT (r.result->memory->classes[0].category_peak[LS_MEM_UNSHARDED], ==, 2 * 2 * 3000000);
   dp_clear (&r);
+}
+
+/* A bucket that is as large as all else is at the peak where it is there before the loss is gone. */
+static void
+buckets_come_before_or_with_the_first_gradient (void)
+{
+  static const char *const flags[] = { PLAIN "--zero 2 --global-batch 8 --bucket-late 0",
+                                       PLAIN "--zero 2 --global-batch 8 --bucket-late 1" };
+  uint64_t with_loss[2] = { 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (flags); i++) {
+    DpRun r = dp_run (flags[i], NULL);
+    if (LS_CHECK (r.result != NULL)) {
+      const LsPlan *plan = r.result->plan;
+      const LsSegment *backward = NULL;
+      for (uint32_t s = 0; s < plan->n_segments && !backward; s++)
+        backward = g_str_has_prefix (plan->segments[s].name, "backward") ? &plan->segments[s] : NULL;
+      uint32_t first = 0;
+      while (backward && first < backward->n_ops && backward->ops[first].n_buffers == 0)
+        first++;
+      for (uint32_t k = 0; backward && first < backward->n_ops && k < backward->ops[first].n_buffers; k++)
+        with_loss[i] += backward->ops[first].buffers[k].category == LS_MEM_UNSHARDED;
+      LS_CHECK_INT (r.result->memory->classes[0].overfreed_bytes, ==, 0);
+      LS_CHECK_INT (r.result->memory->classes[0].category_peak[LS_MEM_UNSHARDED], >, 0);
+    }
+    dp_clear (&r);
+  }
+  LS_CHECK (with_loss[0] > 0 && with_loss[1] == 0);
 }
 
 /* --- buckets, stage 2 --------------------------------------------------------------- */
@@ -461,6 +489,7 @@ LS_TEST_SUITE (LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_grad
                LS_TEST (what_is_reused_soon_is_gathered_once), LS_TEST (recomputation_gathers_once_more),
                LS_TEST (groups_shard_inside_and_sum_over_replicas),
                LS_TEST (model_states_shrink_as_in_the_paper), LS_TEST (stage_2_holds_two_buckets),
+               LS_TEST (buckets_come_before_or_with_the_first_gradient),
                LS_TEST (a_bucket_hides_behind_a_long_backward),
                LS_TEST (a_bucket_makes_a_short_backward_wait), LS_TEST (buckets_close_before_they_overflow),
                LS_TEST (prefetched_gathers_hide_behind_long_operators),

@@ -157,6 +157,38 @@ shards_of_gradients_come_with_their_reduction (void)
   }
 }
 
+/* Four layers, embedding and head: the root's forward gathers both, or each is gathered where it is used, the
+ * embedding again in the backward. Peaks of what is gathered differ by the embedding. */
+static void
+ends_may_be_units_of_their_own (void)
+{
+  static const struct {
+    const char *flags;
+    guint n_gathers, n_reduces;
+  } cases[] = {
+    { FSDP2 "--zero 3 --global-batch 8 --ends-apart 0", 1 + 4 + 4, 4 + 1 },
+    { FSDP2 "--zero 3 --global-batch 8 --ends-apart 1", 1 + 4 + 1 + 4 + 1, 1 + 4 + 1 },
+  };
+  uint64_t peaks[2] = { 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    DpRun r = dp_run (cases[i].flags, dp_untied);
+    guint n_gathers = 0, n_reduces = 0;
+    g_autoptr (GPtrArray) spans = dp_spans (&r);
+    for (guint s = 0; s < spans->len; s++) {
+      n_gathers += strcmp (dp_name (&r, spans->pdata[s]), "unit all-gather") == 0;
+      n_reduces += strcmp (dp_name (&r, spans->pdata[s]), "unit reduce-scatter") == 0;
+    }
+    ls_check_impl (n_gathers == cases[i].n_gathers && n_reduces == cases[i].n_reduces, __FILE__, __LINE__,
+                   "%s: %u gathers, %u reductions", cases[i].flags, n_gathers, n_reduces);
+    if (LS_CHECK (r.result != NULL)) {
+      LS_CHECK_INT (r.result->memory->classes[0].overfreed_bytes, ==, 0);
+      peaks[i] = r.result->memory->classes[0].category_peak[LS_MEM_UNSHARDED];
+    }
+    dp_clear (&r);
+  }
+  LS_CHECK_INT (peaks[1], <, peaks[0]);
+}
+
 /* Wide, so that the host is far ahead of a slow device. The root is alive throughout. */
 static double
 unsharded_gib (const char *flags)
@@ -369,6 +401,7 @@ a_rank_steps_on_what_it_has_a_part_of (void)
 LS_TEST_SUITE (LS_TEST (a_rank_steps_on_what_it_has_a_part_of), LS_TEST (a_step_moves_k_times_the_model),
                LS_TEST (reductions_are_in_their_own_type), LS_TEST (micro_batches_gather_again),
                LS_TEST (groups_move_their_part), LS_TEST (state_is_fp32_shards),
-               LS_TEST (shards_of_gradients_come_with_their_reduction), LS_TEST (few_units_are_alive_at_once),
+               LS_TEST (shards_of_gradients_come_with_their_reduction),
+               LS_TEST (ends_may_be_units_of_their_own), LS_TEST (few_units_are_alive_at_once),
                LS_TEST (gradients_are_not_in_fp8), LS_TEST (a_part_of_each_layer_is_copied),
                LS_TEST (all_that_is_legal_runs), LS_TEST (what_is_not_legal_is_refused))

@@ -347,6 +347,27 @@ words_are_looked_up_by_a_product (void)
   LS_CHECK_DOUBLE (words->wgrad[0].flops, ==, 2.0 * 512 * 1024 * 512);
 }
 
+/* The same head: no logits are kept, so that the backward multiplies once more, as much as the forward. */
+static void
+logits_are_computed_again (void)
+{
+  LsModel m = llama ();
+  g_autoptr (LsRecipes) r
+      = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_LOSS,
+                                 .logits_again = true,
+                                 .forward = LIST (kernel ("fold", LS_ACCESS_TRITON, "s*b*V", 2, 0)),
+                                 .backward = LIST (kernel ("grad", LS_ACCESS_TRITON, "s*b*V", 2, 2)) });
+  LsShard s = shard (r);
+  g_autoptr (GArray) ops = ls_operators_new ();
+  ls_operators_head (&m, &s, true, ops);
+  const LsOperator *loss = named (ops, "loss"), *logits = named (ops, "logits");
+  LS_CHECK_INT (loss->n_fwd, ==, 1);
+  LS_CHECK_INT (loss->n_igrad, ==, 2);
+  LS_CHECK_INT (loss->igrad[0].kind, ==, LS_KERNEL_GEMM);
+  LS_CHECK_DOUBLE (loss->igrad[0].flops, ==, logits->fwd[0].flops);
+  LS_CHECK_DOUBLE (loss->igrad[1].bytes, ==, 4.0 * 512 * 1024);
+}
+
 /* 1,001 words with tp 2: 501 a rank where they are padded to a multiple of tp alone, and the gradient of the
  * logits lies on no 16 bytes; 504 are on 16. 512 where nothing is said. The table has as many rows. */
 static void
@@ -492,5 +513,6 @@ LS_TEST_SUITE (LS_TEST (a_base_has_what_a_list_does_not_name), LS_TEST (experts_
                LS_TEST (an_optimizer_in_16_bits_moves_half),
                LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
                LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product),
+               LS_TEST (logits_are_computed_again),
                LS_TEST (chunks_are_batches_of_products), LS_TEST (words_are_padded_to_a_multiple),
                LS_TEST (odd_rows_of_a_layer_are_told))
