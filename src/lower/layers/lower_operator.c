@@ -735,8 +735,7 @@ build_delayed_weights (Build *b)
 bool
 grads_come_and_go (const Lower *l)
 {
-  bool is_autograds
-      = l->shard.grad.is_own && (l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s));
+  bool is_autograds = l->shard.grad.is_own && (l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s));
   bool is_stage_1 = l->s->dp_kind == LS_DP_DEEPSPEED && l->s->zero_stage == 1 && !l->shard.grad.is_cast;
   return (is_autograds || is_stage_1) && l->mesh.pp == 1 && l->n_chunks == 1;
 }

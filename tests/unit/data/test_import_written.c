@@ -242,8 +242,8 @@ favour_deepspeed (GRand *rand, LsStrategy *s)
 static const LsField *
 draw_field (GRand *rand, const OptionTable *table)
 {
-  static const char *const without[]
-      = { "nccl_env", "bucket_all_reduce", "bucket_late", "ends_apart", "hook_calls", "gather_calls", "host_python", NULL };
+  static const char *const without[] = { "nccl_env",   "bucket_all_reduce", "bucket_late", "ends_apart",
+                                         "hook_calls", "gather_calls",      "host_python", NULL };
   g_autoptr (GPtrArray) fields = g_ptr_array_new ();
   for (const LsField *f = ls_strategy_fields; f->key; f++)
     if (!g_strv_contains (without, f->key))

@@ -117,8 +117,8 @@ model_states_shrink_as_in_the_paper (void)
     if (r) {
       const uint64_t *bytes = r->plan->programs[0].static_bytes;
       uint64_t gradients = r->memory->classes[0].category_peak[LS_MEM_GRADIENTS];
-      LS_CHECK_NEAR (1e-9 * (double) (bytes[LS_MEM_PARAMETERS] + gradients + bytes[LS_MEM_OPTIMIZER]), gb[zero],
-                     0.02);
+      LS_CHECK_NEAR (1e-9 * (double) (bytes[LS_MEM_PARAMETERS] + gradients + bytes[LS_MEM_OPTIMIZER]),
+                     gb[zero], 0.02);
       LS_CHECK_INT (bytes[LS_MEM_GRADIENTS], ==, zero == 1 ? 0 : gradients); /* stage 1: with the backward */
     }
     ls_job_spec_clear (&spec);

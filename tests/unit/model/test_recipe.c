@@ -513,6 +513,5 @@ LS_TEST_SUITE (LS_TEST (a_base_has_what_a_list_does_not_name), LS_TEST (experts_
                LS_TEST (an_optimizer_in_16_bits_moves_half),
                LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
                LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product),
-               LS_TEST (logits_are_computed_again),
-               LS_TEST (chunks_are_batches_of_products), LS_TEST (words_are_padded_to_a_multiple),
-               LS_TEST (odd_rows_of_a_layer_are_told))
+               LS_TEST (logits_are_computed_again), LS_TEST (chunks_are_batches_of_products),
+               LS_TEST (words_are_padded_to_a_multiple), LS_TEST (odd_rows_of_a_layer_are_told))
