@@ -59,6 +59,7 @@ typedef struct {
   char *cluster;                  /* which of several clusters is meant where only the accelerator
                                       is named; NULL: not known                           */
   char *pci;                      /* words: PCI vendor and device numbers, "10de:1db1"; NULL: not known */
+  char *other_forms;              /* words of products of its line that are other accelerators; NULL: none */
   char *left_out;                 /* "clock_spread 0, reserved 0B": what a user's own file leaves
                                       to defaults; NULL: nothing                          */
 } LsGpu;

@@ -9,7 +9,7 @@
 /* Strings of a struct, by their places in it. */
 typedef struct {
   uint32_t n;
-  size_t at[12];
+  size_t at[13];
 } Strings;
 
 #define STRINGS(...)                                                                                         \
@@ -41,11 +41,11 @@ const LsLinkRow ls_cluster_links[] = {
 static const Strings of_spec = STRINGS (AT (name), AT (source), AT (fitted.runs.file),
                                         AT (fitted.runs.architecture), AT (network.known.of));
 
-static const Strings of_gpu
-    = STRINGS (offsetof (LsGpu, name), offsetof (LsGpu, source), offsetof (LsGpu, product),
-               offsetof (LsGpu, capability), offsetof (LsGpu, calibration), offsetof (LsGpu, nccl),
-               offsetof (LsGpu, access), offsetof (LsGpu, cluster), offsetof (LsGpu, kernels_known.of),
-               offsetof (LsGpu, collectives_known.of), offsetof (LsGpu, left_out), offsetof (LsGpu, pci));
+static const Strings of_gpu = STRINGS (
+    offsetof (LsGpu, name), offsetof (LsGpu, source), offsetof (LsGpu, product), offsetof (LsGpu, capability),
+    offsetof (LsGpu, calibration), offsetof (LsGpu, nccl), offsetof (LsGpu, access),
+    offsetof (LsGpu, cluster), offsetof (LsGpu, kernels_known.of), offsetof (LsGpu, collectives_known.of),
+    offsetof (LsGpu, left_out), offsetof (LsGpu, pci), offsetof (LsGpu, other_forms));
 
 static const Strings none
     = { 0 },

@@ -124,18 +124,16 @@ ls_tree_busid (const char *text, uint64_t *ret)
 
 /* --- what a file does not say --------------------------------------------------------------------- */
 
-/* Lines of accelerators that come as SXM modules, which their names mean, and as cards: with fewer FLOP/s, or
- * other memory and links (NVIDIA's data sheets of each: "Form factor"). */
-static const char *const of_two_forms[] = { "v100", "a100", "a800", "h100", "h800", "h200", "h20", NULL };
-
-/* Whether a name that has no word of a card's is of a product that is one. */
+/* Whether the file of an accelerator says that products of its line with one of these words are others
+ * ("other_forms"). */
 static bool
-is_other_form (char **parts, char **words)
+is_other_form (const LsDataEntry *entry, char **words)
 {
-  static const char *const cards[] = { "pcie", "nvl" };
-  for (guint i = 0; *parts && i < G_N_ELEMENTS (cards); i++)
-    if (g_strv_contains ((const char *const *) words, cards[i]) && g_strv_contains (of_two_forms, *parts)
-        && !g_strv_contains ((const char *const *) parts, cards[i]))
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_open (entry->path, unheard);
+  const char *forms = doc ? cJSON_GetStringValue (ls_json_doc_at (doc, "other_forms")) : NULL;
+  for (; forms && *words; words++)
+    if (ls_is_one_of (*words, forms))
       return true;
   return false;
 }
@@ -154,8 +152,6 @@ ls_tree_gpu_of_product (const char *product)
     const char *name = ((const LsDataEntry *) entries->pdata[i])->name;
     g_auto (GStrv) parts = g_strsplit (name, "-", -1);
     guint n = 0;
-    if (is_other_form (parts, words))
-      continue;
     while (parts[n]) { /* "80g" of ours is "80gb" of a product's */
       g_autofree char *size = g_strconcat (parts[n], "b", NULL);
       if (!g_strv_contains ((const char *const *) words, parts[n])
@@ -163,6 +159,8 @@ ls_tree_gpu_of_product (const char *product)
         break;
       n++;
     }
+    if (n > 0 && is_other_form (entries->pdata[i], words))
+      continue;
     only = n > 0 ? name : only;
     n_only += n > 0;
     if (!parts[n] && n > n_best) {

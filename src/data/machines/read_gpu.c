@@ -66,6 +66,7 @@ const LsField ls_gpu_fields[] = {
   { OF_GPU ("access", LS_FIELD_STRING, access) },
   { OF_GPU ("cluster", LS_FIELD_STRING, cluster) },
   { OF_GPU ("pci", LS_FIELD_STRING, pci) },
+  { OF_GPU ("other_forms", LS_FIELD_STRING, other_forms) },
   { "known", LS_FIELD_OBJECT, 0, .fields = gpu_known_fields },
   { .table = "gpu" },
 };
