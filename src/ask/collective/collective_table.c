@@ -493,7 +493,9 @@ simulate (const Comparison *x, LsNamedHardware *machine, const LsMeasuredCollect
   request.bytes = m->bytes;
   if (!take_way (m, &request, error))
     return FALSE;
-  return time_call (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
+  gboolean ok = time_call (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
+  row->time += ls_collective_launch (m, &c->spec);
+  return ok;
 }
 
 static void

@@ -1,13 +1,14 @@
 #include "ask/collective/measured_collectives.h"
 
 #include <lockstep/error.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/list.h"
 #include "base/order.h"
-#include "data/measured/read_nccl_tests.h"
 #include "data/text/read_file.h"
 #include "data/text/text_place.h"
+#include "exec/replay/replay.h"
 #include "job/hardware.h"
 
 typedef struct {
@@ -100,6 +101,28 @@ add_log (Reading *x, const LsNcclTests *t)
 
 /* --- files -------------------------------------------------------------------------------------------- */
 
+LsTime
+ls_collective_launch (const LsMeasuredCollective *m, const LsClusterSpec *spec)
+{
+  LsHostCosts costs;
+  ls_host_costs_default (&costs);
+  return m->is_single ? (LsTime) llround ((double) costs.cost[LS_HOST_COMM] * ls_cluster_call_time (spec))
+                      : 0;
+}
+
+static void
+note_single (const Reading *x, const char *path, const GPtrArray *rows)
+{
+  guint n = 0;
+  for (guint i = 0; i < rows->len; i++)
+    n += ((const LsMeasuredCollective *) rows->pdata[i])->is_single;
+  if (n > 0)
+    ls_note (
+        x->run->notes,
+        "%u row%s of %s: single calls, as %s times them: with what PyTorch takes to launch one (host_comm)",
+        n, n == 1 ? "" : "s", path, LS_SINGLE_CALLS);
+}
+
 static void
 add_table (Reading *x, const char *path, const char *text)
 {
@@ -109,6 +132,7 @@ add_table (Reading *x, const char *path, const char *text)
     return;
   if (unread)
     ls_note (x->run->notes, "columns of %s that nothing reads: %s", path, unread);
+  note_single (x, path, rows);
   if (x->spec->trust && !((const LsMeasuredCollective *) rows->pdata[0])->trust)
     ls_file_diag (x->diags, LS_ERROR_INPUT, path, NULL, "--trust %s wants a column \"trust\"; got none",
                   x->spec->trust);

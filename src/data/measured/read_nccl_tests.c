@@ -18,6 +18,7 @@ static const LsField fields[] = {
   { "trust", LS_FIELD_STRING, offsetof (LsMeasuredCollective, trust) },
   { "algorithm", LS_FIELD_STRING, offsetof (LsMeasuredCollective, algorithm) },
   { "protocol", LS_FIELD_STRING, offsetof (LsMeasuredCollective, protocol) },
+  { "source", LS_FIELD_STRING, offsetof (LsMeasuredCollective, source) },
   { "op", LS_FIELD_STRING, offsetof (LsMeasuredCollective, op), .required = true },
   { "gpus", LS_FIELD_UINT, offsetof (LsMeasuredCollective, n_gpus), .min = 1, .max = LS_COLLECTIVE_MAX_GPUS },
   { "nodes", LS_FIELD_UINT, offsetof (LsMeasuredCollective, n_nodes), .min = 1,
@@ -50,9 +51,10 @@ ls_read_collectives (const char *path, const char *text, char **ret_unread, LsDi
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   for (const LsField *field = fields; field->key; field++)
-    ls_csv_fields_find (
-        csv, field, ls_is_one_of (field->key, "trust algorithm protocol") ? LS_CSV_MAY_LACK : LS_CSV_REQUIRED,
-        0, columns, diags);
+    ls_csv_fields_find (csv, field,
+                        ls_is_one_of (field->key, "trust algorithm protocol source") ? LS_CSV_MAY_LACK
+                                                                                     : LS_CSV_REQUIRED,
+                        0, columns, diags);
   if (ls_csv_n_rows (csv) == 0)
     ls_csv_header_error (csv, diags,
                          "expected a row for each measured collective below the header; got none");
@@ -60,12 +62,16 @@ ls_read_collectives (const char *path, const char *text, char **ret_unread, LsDi
     return NULL;
 
   g_autoptr (GPtrArray) rows = ls_measured_collectives_new ();
+  bool is_single = false; /* the row above */
   for (guint row = 0; row < ls_csv_n_rows (csv); row++) {
     LsMeasuredCollective *m = g_new0 (LsMeasuredCollective, 1);
     ls_csv_fields_read (csv, row, columns, m, diags);
     if (m->n_gpus > 0 && m->n_nodes > 0 && m->n_gpus % m->n_nodes != 0)
       ls_csv_error (csv, row, (guint) ls_csv_column (csv, "nodes"), diags,
                     "expected a divisor of gpus %u; got %u", m->n_gpus, m->n_nodes);
+    is_single = m->source
+        && (strstr (m->source, LS_SINGLE_CALLS) || (is_single && g_str_has_prefix (m->source, "the same,")));
+    m->is_single = is_single;
     g_ptr_array_add (rows, m);
   }
   if (ret_unread)
@@ -745,6 +751,8 @@ read_table (GPtrArray *runs, const char *path, const char *sha256, const char *t
   g_autoptr (GPtrArray) rows = ls_read_collectives (path, text, NULL, diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsMeasuredCollective *m = rows->pdata[i];
+    if (m->is_single) /* with what the host took, which no figure of NCCL has */
+      continue;
     LsNcclTests *t = run_of (runs, path, sha256, m);
     const LsNcclTestsRow row = { m->bytes, m->time_us };
     if (m->bytes > 0)

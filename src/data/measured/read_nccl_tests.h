@@ -72,7 +72,13 @@ bool ls_is_collectives (const char *text);
  *   size_bytes  as nccl-tests counts
  *   time_us     of one call, out of place
  *   trust       optional: a letter
- *   algorithm, protocol   optional: as --algorithm and --protocol, that were forced; empty: none were */
+ *   algorithm, protocol   optional: as --algorithm and --protocol, that were forced; empty: none were
+ *   source      optional: where it is from; if it names LS_SINGLE_CALLS, or is "the same, ..." below a row
+ *               that does, each call was timed by itself */
+
+/* A benchmark that waits for all ranks (dist.barrier ()) and lets PyTorch launch one call between two events:
+ * stas00/ml-engineering@744d01e network/benchmarks/all_reduce_bench.py, timed_allreduce (). */
+#define LS_SINGLE_CALLS "all_reduce_bench.py"
 
 /* Sizes that a picosecond clock can time: 2^50 bytes take 11 days at 1 GB/s. */
 #define LS_COLLECTIVE_MAX_BYTES (UINT64_C (1) << 50)
@@ -83,6 +89,8 @@ typedef struct {
   char *trust;                /* NULL where the column is absent */
   char *op;                   /* as it stands there              */
   char *algorithm, *protocol; /* NULL or "": none was forced      */
+  char *source;               /* NULL: not said                  */
+  bool is_single;             /* launched by itself, by its source */
   uint32_t n_gpus, n_nodes;   /* n_nodes divides n_gpus */
   uint64_t bytes;
   double time_us;

@@ -234,6 +234,23 @@ trust_and_cluster_may_be_unknown (void)
   LS_CHECK_STR (((const LsMeasuredCollective *) g_ptr_array_index (empty, 0))->trust, "");
 }
 
+/* A source names the program that times so, or is the same as the row's above but for a part. */
+static void
+calls_timed_by_themselves_are_known_by_their_source (void)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GPtrArray) rows = ls_read_collectives (
+      "c.csv",
+      "cluster,op,gpus,nodes,size_bytes,time_us,source\n"
+      "pair,p2p,2,1,8,1,\"the same, above\"\npair,p2p,2,1,8,1,x: all_reduce_bench.py of torch\n"
+      "pair,p2p,2,1,8,1,\"the same, 4 nodes\"\npair,p2p,2,1,8,1,the same: nccl-tests\n",
+      NULL, diags);
+  if (!LS_CHECK (rows != NULL && rows->len == 4))
+    return;
+  for (guint i = 0; i < rows->len; i++)
+    LS_CHECK_INT (((const LsMeasuredCollective *) rows->pdata[i])->is_single, ==, i == 1 || i == 2);
+}
+
 /* The file that does not ship: every row of it. */
 static void
 the_measured_rows_are_read (void)
@@ -462,6 +479,7 @@ LS_TEST_SUITE (LS_TEST (several_runs_of_one_file), LS_TEST (text_is_read),
                LS_TEST (old_text_and_timestamps_are_read), LS_TEST (json_is_read),
                LS_TEST (a_run_says_what_ran), LS_TEST (a_command_belongs_to_the_run_below),
                LS_TEST (a_row_is_one_measured_call), LS_TEST (trust_and_cluster_may_be_unknown),
+               LS_TEST (calls_timed_by_themselves_are_known_by_their_source),
                LS_TEST (the_measured_rows_are_read), LS_TEST (a_dgx_arrives_whole),
                LS_TEST (a_tree_of_switches_arrives_whole), LS_TEST (a_mesh_is_joined_once),
                LS_TEST (grace_is_reached_over_c2c), LS_TEST (a_nic_without_speed_has_ten_gigabits),
