@@ -224,9 +224,10 @@ write_link (const char *key, double rate, const LsLinkSpec *like, const char *pa
   ls_json_out_end_object (w);
 }
 
-static const LsSortKey by_ends[] = {
-  { LS_RISING (LsDraftLink, from) }, { LS_RISING (LsDraftLink, to) }, { LS_RISING (LsDraftLink, rate) }, { 0 }
-};
+static const LsSortKey by_ends[]
+    = { { LS_RISING (LsDraftLink, from) }, { LS_RISING (LsDraftLink, to) }, { 0 } };
+
+#define MAX_RATE 1e15 /* that a link may have */
 
 /* What the links of a fabric are where nothing else is said. */
 typedef struct {
@@ -236,29 +237,35 @@ typedef struct {
   char **names;      /* [switches], unique */
 } Figures;
 
-/* Those of one pair of switches and rate, as many as are counted from either end. */
+/* Those of one pair of switches, as many as are counted from either end, at the mean of their rates; one that
+ * stands for those of many hosts in as many parts as a link's rate (link_fields.c) asks for. */
 static void
 write_links (const Figures *f, LsJsonOut *w)
 {
   GArray *links = f->d->links;
   uint32_t n[2] = { 0, 0 };
+  double sum = 0;
   ls_sort_by (links, by_ends);
   ls_json_out_begin_array (w, "links");
   for (guint i = 0; i < links->len; i++) {
     const LsDraftLink *link = &g_array_index (links, LsDraftLink, i);
     n[link->is_back]++;
+    sum += link->hosts > 0 ? link->hosts * f->node : link->rate > 0 ? link->rate : f->port;
     if (i + 1 < links->len && ls_compare_by (link, link + 1, (gpointer) by_ends) == 0)
       continue;
-    double rate = link->hosts > 0 ? link->hosts * f->node : link->rate > 0 ? link->rate : f->port;
+    double rate = sum / (n[0] + n[1]);
+    uint32_t parts = link->hosts > 0 ? 1 + (uint32_t) (rate / MAX_RATE) : MAX (n[0], n[1]);
     ls_json_out_begin_object (w, NULL);
     ls_json_out_string (w, "from", f->names[link->from]);
     ls_json_out_string (w, "to", f->names[link->to]);
-    if (link->hosts == 0)
-      ls_json_out_uint (w, "count", MAX (n[0], n[1]));
+    if (link->hosts == 0 || parts > 1)
+      ls_json_out_uint (w, "count", parts);
+    rate = link->hosts > 0 ? rate / parts : rate;
     if (rate != f->port)
       write_link ("link", rate, f->like, f->d->path, w);
     ls_json_out_end_object (w);
     n[0] = n[1] = 0;
+    sum = 0;
   }
   ls_json_out_end_array (w);
 }

@@ -26,6 +26,7 @@ static const struct {
   [LS_MACHINE_IB_PORTS] = { NULL, ls_draft_read_ib_ports },
   [LS_MACHINE_SLURM_TREE] = { NULL, ls_draft_read_slurm },
   [LS_MACHINE_SLURM_BLOCKS] = { NULL, ls_draft_read_slurm },
+  [LS_MACHINE_IBSIM] = { NULL, ls_draft_read_ibnetdiscover },
   [LS_MACHINE_INFRAGRAPH] = { ls_tree_read_infragraph, ls_draft_read_infragraph },
   [LS_MACHINE_INFRAGRAPH_OLD] = { ls_tree_read_infragraph, ls_draft_read_infragraph },
 };

@@ -55,6 +55,8 @@ static const struct {
                                 { "BlockName=" },
                                 "Nodes=",
                                 "this looks like topology.conf of Slurm" FABRIC },
+  [LS_MACHINE_IBSIM]
+  = { "a network of ibsim", { "Switch", "[", "\"[" }, "Hca", "this looks like a network of ibsim" FABRIC },
   [LS_MACHINE_INFRAGRAPH] = { "a file of InfraGraph",
                               { "components", "xpu", "ep1" },
                               "scheme",
