@@ -3,7 +3,7 @@ ranks of a job sit."""
 
 from xml.sax.saxutils import escape
 
-from theme import DARK, PALETTE
+from theme import colours
 
 COLOURS = ["series-4", "series-3", "series-2", "series-1", "series-7", "series-0", "series-5", "series-6"]
 HEIGHT, GAP, LEFT, TOP, MAX_WIDTH = 24, 34, 62, 62, 1180
@@ -48,7 +48,7 @@ class Drawing:
 
     def svg(self):
         width, height = self.right + 12, self.bottom + 10
-        light, dark = ("".join(f"--{n}:{PALETTE[n][i]};" for n in sorted(self.used)) for i in (0, 1))
+        light, dark = ("".join(f"--{n}:{colours(n)[i]};" for n in sorted(self.used)) for i in (0, 1))
         return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"><title>{escape(self.title)}</title>'
                 f'<style>:root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}text{{font-family:"DejaVu Sans",sans-serif}}</style>'
                 f'<rect width="100%" height="100%" fill="var(--ground)"/>{"".join(self.parts)}</svg>')
@@ -73,19 +73,20 @@ def paint_of(text, n_ranks):
 
 
 def ink_on(paint):
-    return "ground" if paint == "text" else "text" if paint in ("bubble", "idle") else "white" if paint in DARK else "black"
+    return "ground" if paint == "text" else "text" if paint in ("bubble", "idle") else "on-" + paint
 
 
-def cell(d, x, y, width, text, paint, frame=None):
+def cell(d, x, y, width, text, paint, frame=None, ink=None):
     d.box(x + 1, y + 1, width - 2, HEIGHT - 2, paint, frame)
     if text:
-        d.text(x + width / 2, y + 16, text, size=11, align="middle", paint=ink_on(paint))
+        d.text(x + width / 2, y + 16, text, size=11, align="middle", paint=ink or ink_on(paint))
 
 
 def draw_holdings(title, result, each_round):
     """A grid of ranks and blocks before and after, or after each round; framed is what the round brought."""
     n_ranks, n_rounds = result["rows"][0]["n_ranks"], result["n_rounds"]
-    d = Drawing(title, "a row is a rank, a cell a block: the ranks whose part it holds; framed: new")
+    is_left = [not each_round and 1 < len(block.split("+")) < n_ranks for row in rows_after(result, n_rounds) for block in row]
+    d = Drawing(title, "a row is a rank, a cell a block: the ranks whose part it holds; framed: new" + ("; grey: parts of sums that the rounds leave" if any(is_left) else ""))
     shown = list(range(n_rounds + 1)) if each_round else [0, n_rounds]
     width = max(max(30, 14 + 7.2 * len(b)) for n in shown for row in rows_after(result, n) for b in row)
     step = max(result["n_blocks"] * width, 110) + GAP
@@ -100,7 +101,9 @@ def draw_holdings(title, result, each_round):
                 d.text(x - 8, top + r * HEIGHT + 16, f"rank {r}", align="end")
             for b, text in enumerate(row):
                 is_new = before is not None and text != before[r][b]
-                cell(d, x + b * width, top + r * HEIGHT, width, "" if text == "-" else text, paint_of(text, n_ranks), "bad" if is_new else None)
+                is_rest = not each_round and paint_of(text, n_ranks) == "bubble"
+                cell(d, x + b * width, top + r * HEIGHT, width, "" if text == "-" else text, "idle" if is_rest else paint_of(text, n_ranks),
+                     "bad" if is_new and not is_rest else None, "quiet" if is_rest else None)
         before = rows
     return d.svg()
 
@@ -200,6 +203,7 @@ def draw_blocks(title, note, text):
                 d.arrow(x + block / 2, y + high + 4, x + block / 2, y + high + 40, paint="dp", weight=2, both=True)
     y = top + n_dp * (high + 44) - 20
     for i, (paint, words) in enumerate([("pp", "pipeline: activations and their gradients"), ("dp", "data: gradients of the same stage and tp rank"), ("idle", "tensor: all-reduces inside a block")]):
-        d.box(left + i * 330, y - 10, 12, 12, paint, "edge", 1)
-        d.text(left + i * 330 + 18, y, words, size=11)
+        x, row = (left + i * 330, 0) if n_pp > 2 else (left, i * 18)
+        d.box(x, y + row - 10, 12, 12, paint, "edge", 1)
+        d.text(x + 18, y + row, words, size=11)
     return d.svg()

@@ -194,9 +194,8 @@ class Figure:
 
     def label(self, case):
         """What tells a case from the others of its figure."""
-        if "label" in self.description:
-            return self.command(self.description["label"], case)
-        return ", ".join(f"{name} {value}" for name, value in case.items())
+        words = self.command(self.description["label"], case) if "label" in self.description else ", ".join(f"{name} {value}" for name, value in case.items())
+        return re.sub(r"(?<![\w.=])\d{4,}(?![\w.])", lambda digits: f"{int(digits[0]):,}", words)
 
     def expressions(self):
         """(expression, case) of everything that is evaluated of results."""

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 
 import boxes
 import theme
@@ -23,13 +24,12 @@ def escaped(text):
     return html.escape(str(text))
 
 
-def number(value):
-    """Four digits, or the text itself."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+number = theme.number
+
+
+def prose(text):
+    """Escaped, with `commands` as such."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped(text))
 
 
 def error(point):
@@ -39,9 +39,10 @@ def error(point):
     return f"{point.error:+.2g} {point.error_unit}" if abs(point.error) < 10 else f"{point.error:+.0f} {point.error_unit}"
 
 
-def picture(svg, caption):
+def picture(svg, caption, says_itself=False):
+    """says_itself: the caption stands in the picture too."""
     data = base64.b64encode(svg.encode()).decode()
-    return f'<figure><img alt="{escaped(caption)}" src="data:image/svg+xml;base64,{data}"><figcaption>{escaped(caption)}</figcaption></figure>'
+    return f'<figure><img alt="{escaped(caption)}" src="data:image/svg+xml;base64,{data}">{"" if says_itself else f"<figcaption>{prose(caption)}</figcaption>"}</figure>'
 
 
 def shown(wanted, text, pictures):
@@ -60,7 +61,7 @@ def charts_of(figure):
 
 
 def chart(figure, wanted):
-    title, note = figure.description["title"], wanted.get("caption", "")
+    title, note = wanted.get("title", figure.description["title"]), wanted.get("caption", "")
     if "bars" in wanted:
         return theme.draw_bars(title, note, *bars_of(figure, wanted), wanted)
     return theme.draw_curves(title, note, curves_of(figure, wanted), wanted)
@@ -111,7 +112,7 @@ def drawings_of(figure):
         drawn.append((flow["title"], boxes.draw_flow(flow["title"], flow.get("note", ""), columns, owner)))
     for blocks in d.get("blocks", []):
         drawn.append((blocks["title"], boxes.draw_blocks(blocks["title"], blocks.get("note", ""), figure.value(blocks["run"], {}))))
-    return [picture(svg, caption) for caption, svg in drawn]
+    return [picture(svg, caption, True) for caption, svg in drawn]
 
 
 def curve_name(figure, wanted, series, group):
@@ -148,9 +149,11 @@ def table_of_points(figure):
     if figure.description.get("table"):
         return table_of_cases(figure)
     sourced = [p for p in figure.points if p.theirs is not None]
-    alone = [p for p in figure.points if p.theirs is None]
+    charts = figure.description.get("chart", [])
+    stacked = {name for c in (charts if isinstance(charts, list) else [charts]) for name in c.get("stack", ())}
+    alone = [p for p in figure.points if p.theirs is None and (p.ours != 0 or p.what not in stacked)]
     if len(alone) <= 6:
-        return table(figure.points)
+        return table([p for p in figure.points if p in sourced or p in alone])
     return table(sourced) + f"<details><summary>{len(alone)} numbers</summary>{table(alone)}</details>"
 
 
@@ -163,8 +166,9 @@ def tolerances(figure):
     texts = []
     for series in figure.series:
         if "source" in series:
-            limit = f"{series['tolerance']} %" if "tolerance" in series else f"{series['points']} {'points' if series.get('unit') == '%' else series.get('unit', '')}"
-            texts.append(f"{series['what']}: {series['kind']}, {'exact' if limit.startswith('0 ') else 'within ' + limit}")
+            limit = series["tolerance"] if "tolerance" in series else series["points"]
+            unit = "%" if "tolerance" in series else ("point" if limit == 1 else "points") if series.get("unit") == "%" else series.get("unit", "")
+            texts.append(f"{series['what']}: {series['kind']}, {f'within {limit} {unit}'.strip() if limit else 'exact'}")
     return f'<p class=soft>Source: {escaped("; ".join(dict.fromkeys(texts)))}.</p>' if texts else ""
 
 
@@ -180,12 +184,12 @@ def section(figure):
         if command not in {p["command"] for p in d.get("pictures", [])}:
             parts += [picture(svg, command) for svg in pictures]
     parts += drawings_of(figure)
-    parts += [picture(svg, caption) for caption, svg in charts_of(figure)]
+    parts += [picture(svg, caption, True) for caption, svg in charts_of(figure)]
     parts += [table_of_points(figure), tolerances(figure)]
     parts += [f'<p><b class={"holds" if holds else "FAILS"}>{"Holds" if holds else "FAILS"}.</b> {escaped(claim)}</p>' for claim, holds in figure.claims]
     parts.append(causes(figure))
     if d.get("note"):
-        parts.append(f"<p>{escaped(d['note'])}</p>")
+        parts.append(f"<p>{prose(d['note'])}</p>")
     commands = figure.commands()
     if commands:
         parts.append(f"<details><summary>{len(commands)} command{'s' if len(commands) > 1 else ''}</summary><pre>{escaped(chr(10).join(commands))}</pre></details>")

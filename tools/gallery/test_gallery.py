@@ -196,6 +196,9 @@ text after 9 9"""
         words = re.sub(r"<[^>]*>", "", svg).split()
         for word in ("5", "(5.5)", "1", "x", "y", "source", "GB", "4"):
             self.assertIn(word, words)
+        self.assertEqual(theme.place_inside("10", 0, 20, 10, None), 10)
+        self.assertLess(theme.place_inside("10", 0, 20, 10, 10), 10)
+        self.assertIsNone(theme.place_inside("10", 0, 1, 10, None))
 
     @unittest.skipUnless(theme.has_gnuplot(), "no gnuplot")
     def test_curves_have_their_numbers_marks_and_the_colours_of_the_palette(self):
@@ -233,6 +236,15 @@ class Descriptions(unittest.TestCase):
     def test_every_row_is_there(self):
         ids = {figure.id for figure in read_sets(sorted(HERE.glob("*.json")))}
         self.assertEqual(set(ROWS.split()) - ids, set())
+
+    def test_every_row_has_a_number_with_a_source_or_a_claim(self):
+        held = {f.id for f in read_sets(sorted(HERE.glob("*.json"))) if f.description.get("claims") or any("source" in s for s in f.series)}
+        self.assertEqual(set(ROWS.split()) - held, set())
+
+    def test_numbers_touch_no_mark(self):
+        marks = [(100, 50, 7, 7), (100, 68, 7, 7)]
+        self.assertEqual(theme.free_side("12.5", (100, 50), False, marks), "center offset 0,-0.9")
+        self.assertEqual(len(marks), 3)
 
     def test_jobs_are_the_textbook_s_but_for_those_that_the_manual_names(self):
         named = re.search(r"four figures of what a program was measured to do:(.*?)run that program", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]

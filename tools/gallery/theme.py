@@ -16,6 +16,7 @@ MARKERS = [7, 5, 9, 13, 11]  # open: one less
 FONT, TITLE_FONT = "DejaVu Sans,12", ",18"
 NOTE, GRID, BOUNDARY = "#555555", "#e6e6e6", "#999999"
 BOX, GAP = 22, 10  # a bar and the room to the next, pixels
+LETTER = 7.4  # of a tic's number, pixels
 
 
 def read_palette():
@@ -30,11 +31,24 @@ def read_palette():
 
 PALETTE = read_palette()
 SERIES = [f"series-{i}" for i in range(9)]
-DARK = {"series-0", "series-2", "series-5", "parameters", "optimizer-states", "forward", "text"}  # white is read best on them
 
 
 def light(name):
     return PALETTE[name][0]
+
+
+WHITE = "#fefefe"  # on a colour, also where the ground is dark
+
+
+def ink(rgb):
+    """What is read best on a colour, by relative luminance (W3C, Web Content Accessibility Guidelines 2.1)."""
+    weighted = sum(w * (int(rgb[i:i + 2], 16) / 255)**2.2 for w, i in ((0.2126, 1), (0.7152, 3), (0.0722, 5)))
+    return WHITE if weighted < 0.2 else light("black")
+
+
+def colours(name):
+    """(light, dark) of a colour of the palette; of "on-NAME" what is read best on it."""
+    return tuple(map(ink, PALETTE[name[3:]])) if name.startswith("on-") else PALETTE[name]
 
 
 def quoted(text):
@@ -42,24 +56,28 @@ def quoted(text):
 
 
 def number(value):
-    """Three digits, of large numbers all before the point and one after it."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}" if abs(value) >= 100 else f"{value:.3g}" if value else "0"
+    """Four digits, of large numbers all before the point; or the text itself."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 # --- dark mode ---
 
-# What gnuplot draws in a colour of these follows the reader's; series and parts keep theirs.
-WHITE = "#fefefe"  # on a colour: white on any ground
+# What gnuplot draws in a colour of these follows the reader's; parts keep theirs. Numbers on a bar that follows are drawn
+# in a colour that stands for what is read best on it.
+ON = {name: f"#fefe{i:02x}" for i, name in enumerate(SERIES)}
 FOLLOWING = {"#ffffff": "ground", "#000000": "text", NOTE: "quiet", GRID: "line", BOUNDARY: "edge", light("bad"): "bad",
-             **{light(name): name for name in SERIES}}
+             **{light(name): name for name in SERIES}, **{rgb: f"on-{name}" for name, rgb in ON.items()}}
+# Lines that pass behind a number leave room for it.
+HALO = ",".join(f'[fill="var(--{name})"]>text' for name in ("text", "quiet", *SERIES))
 
 
 def style_sheet(names):
     def of(place):
-        return "".join(f"--{name}:{PALETTE[name][place]};" for name in sorted(names))
-    return f"<style>:root{{{of(0)}}}@media (prefers-color-scheme:dark){{:root{{{of(1)}}}}}</style>"
+        return "".join(f"--{name}:{colours(name)[place]};" for name in sorted(names))
+    return (f"<style>:root{{{of(0)}}}@media (prefers-color-scheme:dark){{:root{{{of(1)}}}}}"
+            f"{HALO}{{paint-order:stroke;stroke:var(--ground);stroke-width:3px;stroke-linejoin:round}}</style>")
 
 
 def follow_dark_mode(svg):
@@ -149,6 +167,18 @@ def tics_of(values):
     return "(" + ", ".join(f"'{number(v) if v < 1 or v != int(v) else format(int(v), ',')}' {v}" for v in values) + ")"
 
 
+def shown_tics(values):
+    return "(" + ", ".join(f"'{t:,.6g}' {t:.9g}" for t in values) + ")"
+
+
+def linear_tics(low, high):
+    """Of an axis: some numbers that a person would write."""
+    raw = (high - low) / 10
+    power = 10.0**math.floor(math.log10(raw))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
+    return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
 def log_tics(low, high):
     each = 3 if high / low < 1e3 else 1
     tics = []
@@ -156,20 +186,45 @@ def log_tics(low, high):
         for times in (1, 2, 5)[:each]:
             if low <= times * 10.0**decade <= high:
                 tics.append(times * 10.0**decade)
-    return "(" + ", ".join(f"'{t:,g}' {t:.9g}" for t in tics) + ")"
+    return tics
 
 
 def end_labels(curves, is_log, low, high):
-    """(x, y, text) for the last point of each curve, moved apart so that no two touch."""
+    """(x, y, text) for the last point of each curve, moved apart so that no two touch, and no further than that."""
     room = 15 / ONLY_HEIGHT
     place = (lambda y: math.log(y / low) / math.log(high / low)) if is_log else (lambda y: (y - low) / (high - low))
     back = (lambda p: low * (high / low)**p) if is_log else (lambda p: low + p * (high - low))
-    ends = sorted((place(c.rows[-1][1]), i) for i, c in enumerate(curves))
-    at, labels = -1.0, {}
-    for where, i in ends:
-        at = max(where, at + room)
-        labels[i] = (curves[i].rows[-1][0], back(at), number(curves[i].rows[-1][1]))
-    return labels
+    groups = []  # [first place, those in it from below]
+    for where, i in sorted((place(c.rows[-1][1]), i) for i, c in enumerate(curves)):
+        groups.append([where, [(where, i)]])
+        while len(groups) > 1 and groups[-1][0] - groups[-2][0] < room * len(groups[-2][1]):
+            members = groups[-2][1] + groups.pop()[1]
+            middle = sum(w for w, _ in members) / len(members)
+            groups[-1] = [max(room, middle - room * (len(members) - 1) / 2), members]
+    return {i: (curves[i].rows[-1][0], back(first + k * room), number(curves[i].rows[-1][1]))
+            for first, members in groups for k, (_, i) in enumerate(members)}
+
+
+def axis(low, high, is_log, size):
+    """From a number to pixels from the axis' start."""
+    if is_log:
+        return lambda v: math.log(v / low) / math.log(high / low) * size
+    return lambda v: (v - low) / (high - low) * size
+
+
+def free_side(text, at, is_below, taken):
+    """On which side of its point a number touches nothing that is there, (x, y, half width, half height) each, which it then
+    is too. Above or below as is wished, else the other way, else to the side that is nearer."""
+    half, near = 3.2 * len(text), 3
+    sides = [("center offset 0,0.9", 0, 15), ("center offset 0,-0.9", 0, -15), ("left offset 1.2,0", 10 + half, 0), ("right offset -1.2,0", -10 - half, 0)]
+    sides = sides[:2][::-1 if is_below else 1] + sides[2:][::-1 if at[0] < ONLY_WIDTH / 2 else 1]
+
+    def is_free(side):
+        x, y = at[0] + side[1], at[1] + side[2]
+        return not any(abs(x - tx) < half + tw - near and abs(y - ty) < 6 + th - near for tx, ty, tw, th in taken)
+    words, dx, dy = next(filter(is_free, sides), sides[0])
+    taken.append((at[0] + dx, at[1] + dy, half, 6))
+    return words
 
 
 def is_above(a, b):
@@ -182,7 +237,6 @@ def draw_curves(title, note, curves, wanted):
     """Lines are ours, open marks the source's; a number at each point, or at the last of each line where they are many."""
     curves = [c for c in curves if c.rows]
     names = [c.name + suffix for c in curves for suffix in ((": simulated", ": " + c.source_name) if c.source() else ("",))]
-    width, height = LEFT + ONLY_WIDTH + 60 + key_width(names), TOP + ONLY_HEIGHT + BOTTOM
     is_log = "y" in wanted.get("log", "")
     xs = [row[0] for c in curves for row in c.rows]
     ys = [y for c in curves for row in c.rows for y in row[1:] if y is not None]
@@ -191,14 +245,18 @@ def draw_curves(title, note, curves, wanted):
     x_low, x_high = bounds(xs, "x" in wanted.get("log", ""))
     if "limit" in wanted:
         high = max(high, wanted["limit"]["at"] * 1.06)
-    lines = head(title, note, width, height, LEFT) + margins(LEFT, TOP, ONLY_WIDTH, ONLY_HEIGHT, width, height) + AXES
-    lines += [key(LEFT + ONLY_WIDTH + 62, TOP - 6, width, height), f"set xrange [{x_low:.9g}:{x_high:.9g}]", f"set yrange [{low:.9g}:{high:.9g}]",
+        low = min(low, wanted["limit"]["at"])
+    y_tics = log_tics(low, high) if is_log else linear_tics(low, high)
+    left = LEFT + LETTER * max(0, max(len(f"{t:,.6g}") for t in y_tics) - 3)
+    width, height = left + ONLY_WIDTH + 60 + key_width(names), TOP + ONLY_HEIGHT + BOTTOM
+    lines = head(title, note, width, height, left) + margins(left, TOP, ONLY_WIDTH, ONLY_HEIGHT, width, height) + AXES
+    lines += [key(left + ONLY_WIDTH + 62, TOP - 6, width, height), f"set xrange [{x_low:.9g}:{x_high:.9g}]", f"set yrange [{low:.9g}:{high:.9g}]",
               f"set ylabel {quoted(wanted['ylabel'])} noenhanced offset 0.5", f"set xlabel {quoted(wanted.get('xlabel', ''))} noenhanced offset 0,0.3"]
     if "x" in wanted.get("log", ""):
         lines.append("set logscale x 2")
-    lines.append(f"set xtics out nomirror {tics_of(xs)}")
+    lines += [f"set xtics out nomirror {tics_of(xs)}", f"set ytics out nomirror {shown_tics(y_tics)}"]
     if is_log:
-        lines += ["set logscale y 10", f"set ytics out nomirror {log_tics(low, high)}"]
+        lines.append("set logscale y 10")
     for at, name in wanted.get("marks", []):
         lines += [f"set arrow from {at}, graph 0 to {at}, graph 1 nohead back linewidth 1 dashtype (6,4) linecolor rgb '{BOUNDARY}'",
                   f"set label {quoted(name)} at {at}, graph 1 offset 0, character 0.6 center noenhanced textcolor rgb '{NOTE}'"]
@@ -209,16 +267,24 @@ def draw_curves(title, note, curves, wanted):
     plots, n_points = [], sum(len(c.rows) for c in curves)
     shows_all = wanted.get("numbers", "all" if n_points <= 10 or len(curves) == 1 else "ends") == "all"
     ends = end_labels(curves, is_log, low, high)
+    across, up = axis(x_low, x_high, "x" in wanted.get("log", ""), ONLY_WIDTH), axis(low, high, is_log, ONLY_HEIGHT)
+
+    def spot(x, y):
+        return across(x), up(y)
+    taken = [(*spot(x, y), 7, 7) for c in curves for x, *both in c.rows for y in both if y is not None]
     for i, c in enumerate(curves):
         colour, marker = light(SERIES[i % len(SERIES)]), MARKERS[i % len(MARKERS)]
-        lines += block(f"curve{i}", [(*row, number(row[1])) for row in c.rows])
+        lines += block(f"curve{i}", c.rows)
         name = c.name + (": simulated" if c.source() else "")
         plots.append(f"$curve{i} using 1:2 with linespoints linewidth 2 pointtype {marker} pointsize 0.9 linecolor rgb '{colour}' title {quoted(name)}")
         if c.source():
             plots.append(f"$curve{i} using 1:3 with points pointtype {marker - 1} pointsize 1.4 linewidth 2 linecolor rgb '{colour}' title {quoted(c.name + ': ' + c.source_name)}")
         if shows_all:
-            is_below = len(curves) == 2 and is_above(curves[1 - i], c)
-            plots.append(f"$curve{i} using 1:2:4 with labels offset 0,{-0.9 if is_below else 0.9} font ',10' textcolor rgb '{NOTE}' noenhanced notitle")
+            is_lower = len(curves) == 2 and is_above(curves[1 - i], c)
+            for x, ours, theirs in c.rows:
+                at, is_below = spot(x, ours), is_lower if theirs is None or theirs == ours else theirs > ours
+                offset = free_side(number(ours), at, is_below, taken)
+                lines.append(f"set label {quoted(number(ours))} at {x:.9g},{ours:.9g} {offset} front font ',10' textcolor rgb '{NOTE}' noenhanced")
         else:
             x, y, text = ends[i]
             lines.append(f"set label {quoted(text)} at {x:.9g},{y:.9g} left offset character 1,0 font ',10' textcolor rgb '{colour}' noenhanced")
@@ -227,10 +293,17 @@ def draw_curves(title, note, curves, wanted):
 
 # --- bars ---
 
+def place_inside(text, start, end, scale, limit):
+    """Where the middle of a part's number is, which does not touch the limit's line; None: there is no room."""
+    half = (6 * len(text) + 4) / 2 / scale
+    tried = [(start + end) / 2] + ([limit - half - 3 / scale, limit + half + 3 / scale] if limit is not None and start < limit < end else [])
+    return next((x for x in tried if start + half <= x <= end - half and (limit is None or abs(x - limit) >= half * 0.999)), None)
+
+
 def draw_bars(title, note, rows, names, source_name, wanted):
     """rows: (label, parts, the source's number of their sum or None); parts are drawn one after the other. A number at the
     end of each bar; a mark where the source's is."""
-    label_width = max(60, 7.2 * max(len(label) for label, _, _ in rows) + 12)
+    label_width = max(60, 7.2 * max(len(label) for label, _, _ in rows) + 20)
     left = 8 + label_width
     panel_height = len(rows) * (BOX + GAP) + GAP
     panel = ONLY_WIDTH + LEFT - left
@@ -242,14 +315,15 @@ def draw_bars(title, note, rows, names, source_name, wanted):
     low, high = low - (room if low < 0 else 0), high + (room if high > 0 else 0)
     lines = head(title, note, width, height, 8) + margins(left, TOP, panel, panel_height, width, height)
     lines += [f"set border 1 linecolor rgb '{NOTE}'", f"set grid xtics linetype 1 linecolor rgb '{GRID}' linewidth 1", "set tics out nomirror", "set ytics scale 0",
-              key(left + panel + 20, TOP - 6, width, height), f"set xrange [{low:.9g}:{high:.9g}]", f"set yrange [{len(rows) - 0.5 + 0.1}:-0.6]",
+              f"set xtics {shown_tics(linear_tics(low, high))}", key(left + panel + 20, TOP - 6, width, height), f"set xrange [{low:.9g}:{high:.9g}]", f"set yrange [{len(rows) - 0.5 + 0.1}:-0.6]",
               f"set xlabel {quoted(wanted['ylabel'])} noenhanced offset 0,0.3",
-              "set ytics (" + ", ".join(f"{quoted(label)} {i}" for i, (label, _, _) in enumerate(rows)) + ") noenhanced",
+              "set ytics (" + ", ".join(f"{quoted(label)} {i}" for i, (label, _, _) in enumerate(rows)) + ") noenhanced offset -0.8",
               f"set arrow from 0, graph 0 to 0, graph 1 nohead front linewidth 1 linecolor rgb '{NOTE}'"]
     if "limit" in wanted:
         at = wanted["limit"]["at"]
-        lines += [f"set arrow from {at}, graph 0 to {at}, graph 1 nohead front linewidth 1.5 dashtype (6,4) linecolor rgb '{light('bad')}'",
-                  f"set label {quoted(wanted['limit']['name'])} at {at}, graph 1 offset 0, character 0.6 center noenhanced textcolor rgb '{light('bad')}'"]
+        lines += [f"set arrow from {at}, graph 0 to {at}, graph 1 nohead front {look}"
+                  for look in ("linewidth 4 linecolor rgb '#ffffff'", f"linewidth 1.5 dashtype (6,4) linecolor rgb '{light('bad')}'")]
+        lines.append(f"set label {quoted(wanted['limit']['name'])} at {at}, graph 1 offset 0, character 0.6 center noenhanced textcolor rgb '{light('bad')}'")
     half = BOX / 2 / (BOX + GAP)
     plots = []
     for k, (name, paint) in enumerate(names):
@@ -259,10 +333,11 @@ def draw_bars(title, note, rows, names, source_name, wanted):
             data.append((start + parts[k] / 2, i, start, start + parts[k], i - half, i + half))
         lines += block(f"part{k}", data)
         plots.append(f"$part{k} using 1:2:3:4:5:6 with boxxyerror fillstyle solid 1.0 noborder linecolor rgb '{light(paint)}' title {quoted(name if len(names) > 1 else 'simulated')}")
-        inside = [((d[2] + d[3]) / 2, d[1], number(rows[d[1]][1][k]), WHITE if paint in DARK else light("black"))
-                  for d in data if len(names) > 1 and (d[3] - d[2]) / (high - low) * panel > 40]
-        for x, y, text, ink in inside:
-            lines.append(f"set label {quoted(text)} at {x:.9g},{y} center front font ',10' textcolor rgb '{ink}' noenhanced")
+        for d in data:
+            text = number(rows[d[1]][1][k])
+            x = place_inside(text, d[2], d[3], panel / (high - low), wanted.get("limit", {}).get("at"))
+            if x is not None and sum(part != 0 for part in rows[d[1]][1]) > 1:
+                lines.append(f"set label {quoted(text)} at {x:.9g},{d[1]} center front font ',10' textcolor rgb '{ON.get(paint, ink(light(paint)))}' noenhanced")
     theirs = [(t, i) for i, (_, _, t) in enumerate(rows) if t is not None]
     if theirs:
         lines += block("source", theirs)

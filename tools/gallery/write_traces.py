@@ -90,7 +90,8 @@ def resnet(name, n_parts, batch, note):
 
 def layers(name, n, keep, note):
     """n layers of which the inputs of every keep-th are kept and the layers between computed again; keep 0: nothing is
-    kept, and each backward computes all layers before it again; keep 1: all are kept."""
+    kept, and each backward computes all layers before it again; keep 1: all are kept. A layer is a micro-batch, so that a
+    picture numbers layers, and what is computed again for the same backward a chunk."""
     def op(tag, milliseconds, buffers):
         return {"op": "kernel", "tag": tag, "recorded": f"{milliseconds}ms", "buffers": buffers}
 
@@ -102,12 +103,12 @@ def layers(name, n, keep, note):
     kept = {i for i in range(n) if keep and i % keep == keep - 1} if keep != 1 else set(range(n))
 
     def compute(segment, passed, i):
-        rows.append([segment, passed, i])
+        rows.append([segment, i, passed])
         held.add((passed, i))
         before = (passed, i - 1)
         if before in held and (i - 1 not in kept or passed > 0):
             if segment == 0 or keep == 0:
-                rows.append([3, *before])
+                rows.append([3, i - 1, passed])
                 held.discard(before)
 
     for i in range(n):
@@ -118,7 +119,7 @@ def layers(name, n, keep, note):
             for k in range(start, i + 1):
                 compute(1, n - i, k)
         passed = next(p for p, layer in held if layer == i)
-        rows.append([2, passed, i])
+        rows.append([2, i, passed])
         held.discard((passed, i))
     used = sorted({row[0] for row in rows})
     segments, rows = [segments[i] for i in used], [[used.index(row[0]), *row[1:]] for row in rows]

@@ -456,6 +456,8 @@ gather (Build *b, Fsdp *f, guint unit)
   uint64_t part = n > 0 ? dp_part (numel_of (u), n) : shard_of (l, u->numel),
            frozen = n > 0 ? dp_part (u->frozen[0] + u->frozen[1], n) : shard_of (l, u->frozen);
   guint first = b->ops->len;
+  uint16_t within = b->layer; /* it is the unit's, also where it goes out ahead */
+  b->layer = unit == f->root ? UINT16_MAX : (uint16_t) (unit * l->s->data.layers_per_unit);
   if (size < shard_size (l) && part > 0)
     move (b, f, LS_STREAM_GATHER_IN, LS_FSDP_SHARD_CAST, part, part * (from + size), NULL);
   if (is_flat (l)) {
@@ -468,6 +470,7 @@ gather (Build *b, Fsdp *f, guint unit)
   f->gathered[unit] = collectives (b, f, unit, LS_STREAM_GATHER, LS_COLL_ALL_GATHER, n, size, ready);
   if (!is_flat (l) || fsdp_hold (l, unit == f->root) != HOLD_STEP)
     buffer (b, f, unit, is_flat (l) ? PARAMS : GATHERED, (uint16_t) first, unit_bytes (l, f, unit), false);
+  b->layer = within;
 }
 
 /* The gather streams wait for the copy out of a buffer, which is then free. */

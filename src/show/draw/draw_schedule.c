@@ -161,9 +161,9 @@ note_of (const Plot *p)
   for (uint32_t rank = 0; rank < e->n_ranks; rank++)
     peak = MAX (peak, ls_schedule_peak (e, rank, ls_schedule_count (p->v->is_searched)));
   return g_strdup_printf (
-      "makespan %s; bubble %.1f %%, of the span %.1f %%; at most %.4g micro-batches held%s", total,
+      "makespan %s; bubble %.1f %%, of the span %.1f %%; at most %.4g micro-batch%s held%s", total,
       100 * ls_schedule_bubble (e->ideal, e->makespan), 100 * ls_schedule_bubble (e->ideal, e->span), peak,
-      p->v->orders->layout.n_chunks > 1 ? "; later chunks lighter" : "");
+      peak == 1 ? "" : "es", p->v->orders->layout.n_chunks > 1 ? "; later chunks lighter" : "");
 }
 
 static void

@@ -121,6 +121,7 @@ typedef struct {
   const char *paint;
   double opacity, tint; /* 0: 1 */
   char name[96];        /* "F 3" */
+  char brief[16];       /* "AG", of a call that has its own name; "": none */
 } Item;
 
 typedef struct {
@@ -144,8 +145,8 @@ add_item (Lane *l, Item item, const char *what, LsTime took)
 }
 
 /* Newly allocated; of an op's own name the end may do, from a part of its module's path on
- * ("layers.5.attention.wq: mm": "attention.wq: mm", "wq: mm", "mm"), or the first word. NULL: there is no
- * room. */
+ * ("layers.5.attention.wq: mm": "attention.wq: mm", "wq: mm", "mm"), the first word, the longest part of it
+ * ("flash-attention-fwd": "attention"), or of a call "AG". NULL: there is no room. */
 static char *
 name_within (const Plot *p, const Item *item, double width)
 {
@@ -157,10 +158,18 @@ name_within (const Plot *p, const Item *item, double width)
   for (const char *at = item->name; colon && (at = strchr (at, '.')) && at < colon; at++)
     if (g_ascii_isalpha (at[1]) && ls_text_width (at + 1, NAME_SIZE) < width)
       return g_strdup (at + 1);
-  g_autofree char *word = colon ? g_strdup (colon + 2)
-      : space                   ? g_strndup (item->name, (gsize) (space - item->name))
-                                : NULL;
-  return word && ls_text_width (word, NAME_SIZE) < width ? g_steal_pointer (&word) : NULL;
+  g_autofree char *word = *item->brief ? g_strdup (item->brief)
+      : colon                          ? g_strdup (colon + 2)
+      : space                          ? g_strndup (item->name, (gsize) (space - item->name))
+                                       : NULL;
+  if (word && ls_text_width (word, NAME_SIZE) < width)
+    return g_steal_pointer (&word);
+  g_auto (GStrv) parts = g_strsplit (word ? word : item->name, "-", -1);
+  const char *longest = "";
+  for (char **part = parts; *part; part++)
+    if (strlen (*part) > MAX (strlen (longest), 2) && ls_text_width (*part, NAME_SIZE) < width)
+      longest = *part;
+  return *longest ? g_strdup (longest) : NULL;
 }
 
 static void
@@ -193,7 +202,8 @@ lane_close (Lane *l)
   for (guint i = 0, next; i < l->items->len; i = next) {
     Item *item = &g_array_index (l->items, Item, i);
     double left = x_of (l->p, item->from), right = x_of (l->p, item->to), filled = right - left;
-    for (next = i + 1; next < l->items->len; next++) {
+    bool is_narrow = right - left <= NARROW; /* what is wide keeps its name */
+    for (next = i + 1; is_narrow && next < l->items->len; next++) {
       const Item *other = &g_array_index (l->items, Item, next);
       double begin = x_of (l->p, other->from), end = x_of (l->p, other->to);
       if (other->paint != item->paint || begin - right > NARROW || end - begin > NARROW)
@@ -244,7 +254,7 @@ draw_passes (Plot *p, uint32_t rank)
     const char *kind = ls_box_style (b->kind)->name;
     double share = (double) b->work / (double) (b->to - b->from);
     bool has_number = ls_box_has_micro_batch (b);
-    Item item = { NULL, b->from, b->to, ls_box_style (b->kind)->paint, share, tint_of (p, b->chunk), "" };
+    Item item = { NULL, b->from, b->to, ls_box_style (b->kind)->paint, share, tint_of (p, b->chunk), "", "" };
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
     g_autofree char *what
@@ -268,7 +278,8 @@ draw_strip (Plot *p, uint32_t rank)
     const LsTimelineStrip *s = &g_array_index (strips, LsTimelineStrip, i);
     if (!is_shown (p, s->from, s->to))
       continue;
-    const Item item = { NULL, s->from, s->to, part_paints[s->part - LS_PART_EXPOSED_TP], s->height, 0, "" };
+    const Item item
+        = { NULL, s->from, s->to, part_paints[s->part - LS_PART_EXPOSED_TP], s->height, 0, "", "" };
     g_autofree char *name = ls_text_words (ls_part_names[s->part]);
     add_item (&l, item, name, (LsTime) (s->height * (double) (s->to - s->from)));
   }
@@ -337,7 +348,7 @@ draw_micro_batches (Plot *p, uint32_t rank)
     g_array_index (ends, LsTime, line) = h->to;
     if (!is_shown (p, h->from, h->to))
       continue;
-    Item item = { NULL, h->from, h->to, "micro-batch", 0, 0, "" };
+    Item item = { NULL, h->from, h->to, "micro-batch", 0, 0, "", "" };
     g_snprintf (item.name, sizeof item.name, "%u", h->mb);
     g_autofree char *what = g_strdup_printf ("micro-batch %u under way", h->mb);
     Lane l = lane_open (p, p->y + line * HELD_HEIGHT, HELD_HEIGHT - 1);
@@ -384,12 +395,14 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
          to = (s->end == LS_TIME_NEVER ? p->t->window_end : s->end) - p->t->window_start;
   if (!is_shown (p, from, to))
     return;
-  Item item = { NULL, from, to, ls_op_paint (op), 0, 0, "" };
+  Item item = { NULL, from, to, ls_op_paint (op), 0, 0, "", "" };
   bool has_own_name = p->picture->rows == LS_TIMELINE_OPS;
   if (has_own_name)
     g_strlcpy (item.name, ls_span_name (p->t, rank, s), sizeof item.name);
   else
     ls_op_label (p->t, rank, s, item.name, sizeof item.name);
+  if (has_own_name && ls_op_has (op->kind, LS_HAS_CALL))
+    g_strlcpy (item.brief, letters_of (op), sizeof item.brief);
   Item *open = l->items->len > 0 ? &g_array_index (l->items, Item, l->items->len - 1) : NULL;
   bool is_kernel = !has_own_name && ls_op_takes (op->kind, LS_TAKES_GPU) && op->stream == LS_STREAM_COMPUTE
       && item.name[0];
@@ -489,9 +502,11 @@ draw_message (Plot *p, const LsP2pPair *pair)
   const Place *from = place_of (p, pair->from), *to = place_of (p, pair->to);
   const LsSpan *send = span_at (p, pair->from, pair->from_span),
                *receive = span_at (p, pair->to, pair->to_span);
-  if (!from || !to || from == to || send->matched == LS_TIME_NEVER || receive->end == LS_TIME_NEVER)
+  /* A span of several messages has the times of the last: where the other side's are earlier, they hold. */
+  LsTime matched = MIN (send->matched, receive->matched), end = MIN (send->end, receive->end);
+  if (!from || !to || from == to || matched == LS_TIME_NEVER || end == LS_TIME_NEVER)
     return false;
-  LsTime left = send->matched - p->t->window_start, there = receive->end - p->t->window_start;
+  LsTime left = matched - p->t->window_start, there = end - p->t->window_start;
   if (left < p->from || there > p->to || there < left)
     return false;
   g_autofree char *took = ls_format_time (there - left);
@@ -597,7 +612,8 @@ static void
 draw_head (Plot *p, guint n_rows)
 {
   g_autofree char *step = ls_format_time (p->t->window_end - p->t->window_start);
-  g_autofree char *from = ls_format_time (p->from), *to = ls_format_time (p->to);
+  g_autofree char *from = p->from > 0 ? ls_format_time (p->from) : g_strdup ("0 s");
+  g_autofree char *to = ls_format_time (p->to);
   bool is_part = p->from > 0 || p->to < p->t->window_end - p->t->window_start;
   g_autofree char *part = is_part ? g_strdup_printf (", of which %s to %s", from, to) : g_strdup ("");
   bool has_all_roles = n_rows >= p->t->plan->n_roles;

@@ -195,8 +195,17 @@ draw_links_legend (const Sheet *s, bool is_of_node, double top)
     if ((l->a < LS_NODE_LEAF && l->b < LS_NODE_LEAF) != is_of_node)
       continue;
     g_autofree char *text = legend_text (&s->map->cluster->spec, l);
-    const LsStroke stroke = { LS_LAYER_LINES, s->use ? "quiet" : draw_link_paint (l->name), 3, false, NULL };
-    ls_drawing_segment (s->d, (LsXY) { LS_DRAW_MARGIN, y }, (LsXY) { LS_DRAW_MARGIN + 26, y }, &stroke);
+    /* The links of NICs to the fabric are drawn by rails. */
+    bool is_by_rail = !s->use && !is_of_node && (l->a == LS_NODE_NIC || l->b == LS_NODE_NIC);
+    guint n = is_by_rail ? MAX (s->map->cluster->spec.network.rails, 1) : 1;
+    for (guint k = 0; k < n; k++) {
+      const char *paint = s->use ? "quiet"
+          : is_by_rail           ? ls_palette_series (k)->name
+                                 : draw_link_paint (l->name);
+      const LsStroke stroke = { LS_LAYER_LINES, paint, 3, false, NULL };
+      ls_drawing_segment (s->d, (LsXY) { LS_DRAW_MARGIN + 26.0 * k / n, y },
+                          (LsXY) { LS_DRAW_MARGIN + 26.0 * (k + 1) / n, y }, &stroke);
+    }
     ls_drawing_text (s->d, LS_DRAW_MARGIN + 34, y, 11, LS_LEFT, "text", text);
     y += LEGEND_LINE;
   }

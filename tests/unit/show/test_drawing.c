@@ -269,7 +269,7 @@ a_part_shows_that_part (void)
   g_array_append_val (ranks, ((uint32_t[]) { 0 })[0]);
   Drawn d = draw (&(LsTimelinePicture) { .title = "t", .width = 1600, .to = 4 * LS_MS, .ranks = ranks });
   LS_CHECK (!strstr (d.words->str, "rank 1"));
-  LS_CHECK (strstr (d.words->str, "of which 0 ps to 4.000 ms") != NULL);
+  LS_CHECK (strstr (d.words->str, "of which 0 s to 4.000 ms") != NULL);
   LS_CHECK_INT (d.n_boxes, ==, 2); /* the forward, and its colour in the legend */
   LS_CHECK (d.right_end > 1579 && d.right_end <= 1580.01);
   drawn_clear (&d);
@@ -326,6 +326,26 @@ arrows_are_messages_and_waits (void)
   drawn_clear (&ranks);
 }
 
+/* A send in a group that ends later: its data are there when the receive says. */
+static void
+messages_of_groups_have_their_own_times (void)
+{
+  Pipeline p;
+  pipeline_init (&p, "1f1b", shape);
+  for (uint32_t rank = 0; rank < p.t.n_ranks; rank++)
+    for (uint32_t i = 0; i < p.t.ranks[rank].n; i++) {
+      LsSpan *s = &p.t.ranks[rank].spans[i];
+      const LsOp *op = ls_span_op (&p.t, rank, s);
+      if (op->n_transfers > 0 && op->transfers[0].is_send)
+        s->matched = s->end += LS_S;
+    }
+  Drawn d = drawn_as_svg (
+      ls_draw_timeline (&p.t, &(LsTimelinePicture) { .title = "t", .width = 1600, .has_arrows = true }));
+  LS_CHECK (strstr (d.words->str, "arrows: 6 messages between these ranks, 0 ops") != NULL);
+  drawn_clear (&d);
+  pipeline_clear (&p);
+}
+
 static void
 waits_go_from_stream_to_stream (void)
 {
@@ -372,6 +392,15 @@ ops_have_their_own_names (void)
   drawn_clear (&d);
 }
 
+/* A call whose name has no room has its letters. */
+static void
+calls_are_brief_where_they_are_narrow (void)
+{
+  Drawn d = draw (&(LsTimelinePicture) { .title = "t", .width = 1200, .rows = LS_TIMELINE_OPS });
+  LS_CHECK (strstr (d.words->str, "|AR|"));
+  drawn_clear (&d);
+}
+
 /* Six entries of a legend and the ticks of an axis in 400 pixels. */
 static void
 words_do_not_overprint (void)
@@ -392,5 +421,6 @@ LS_TEST_SUITE (LS_TEST (areas_lie_on_top_of_each_other), LS_TEST (narrow_peaks_a
                LS_TEST (hostile_titles_are_text), LS_TEST (streams_have_rows_of_their_own),
                LS_TEST (a_part_shows_that_part), LS_TEST (narrow_ops_are_joined),
                LS_TEST (numbers_stand_where_they_fit), LS_TEST (words_do_not_overprint),
-               LS_TEST (arrows_are_messages_and_waits), LS_TEST (waits_go_from_stream_to_stream),
+               LS_TEST (arrows_are_messages_and_waits), LS_TEST (messages_of_groups_have_their_own_times),
+               LS_TEST (calls_are_brief_where_they_are_narrow), LS_TEST (waits_go_from_stream_to_stream),
                LS_TEST (micro_batches_under_way_have_lines), LS_TEST (ops_have_their_own_names))
