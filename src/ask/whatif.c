@@ -551,9 +551,14 @@ ls_what_if_row (const LsJobResult *r)
   uint64_t wanted = p->needed_bytes + (p->headroom.is_asked ? p->headroom.bytes : 0),
            usual = p->needed_bytes + p->headroom.bytes;
   const LsPrice none = LS_PRICE_NOT_GIVEN, price = ls_price_of_cluster (&none, &r->cluster->spec);
+  double exposed_s = 0;
+  for (int i = LS_PART_EXPOSED_TP; i <= LS_PART_EXPOSED_COPY; i++)
+    exposed_s += p->breakdown_s[i];
   return (LsWhatIfRow) {
     .step_time_s = p->step_time_s,
     .tokens_per_s = p->tokens_per_s,
+    .exposed_s = exposed_s,
+    .bubble_s = p->breakdown_s[LS_PART_BUBBLE],
     .needed_bytes = p->needed_bytes,
     .capacity_bytes = p->capacity_bytes,
     .short_bytes = wanted > p->capacity_bytes ? wanted - p->capacity_bytes : 0,

@@ -52,7 +52,8 @@ typedef struct {
   const char *idea; /* static: what kind of change                                       */
   const char *cost; /* static: what it takes beside time and memory; NULL: nothing       */
   double step_time_s, tokens_per_s;
-  double gain; /* share of tokens/s more than the job has                           */
+  double exposed_s, bubble_s; /* of the step, mean over ranks: LS_PART_EXPOSED_TP to _COPY; bubble */
+  double gain;                /* share of tokens/s more than the job has                           */
   uint64_t needed_bytes, capacity_bytes; /* of the fullest rank                          */
   uint64_t short_bytes; /* of the capacity, less the headroom that is asked for; 0: it fits */
   bool fits;

@@ -5,6 +5,7 @@ no browser."""
 
 import json
 import os
+import random
 import shlex
 import shutil
 import subprocess
@@ -168,11 +169,40 @@ def check_run(r):
     check("message to rank 8" in told or "message from rank 8" in told, f"an op that sends tells to whom: {told!r}")
 
 
+def check_changes(r, name, result):
+    """Ten changes drawn, two at once: what is shown of each is what its command gives."""
+    b, rows = r.browser, [x for x in result["changes"] if not x["refused"]]
+    check(b.run("return document.querySelectorAll('section#what-if tbody tr').length") == len(rows) > 10, f"{name}: each change that was simulated is a row")
+    click = "const of = (x) => x.cells[0].textContent; [...document.querySelectorAll('section#what-if tbody tr')].find((x) => of(x) === arguments[0]).click()"
+    cards = """return [...document.querySelectorAll('.variant')].map((v) => [v.dataset.change, (v.querySelector('.command') || {}).textContent,
+        Object.fromEntries([...v.querySelectorAll('.card')].map((c) => [c.dataset.key, c.dataset.value])), v.querySelectorAll('svg rect').length])"""
+    best = next(x["change"] for x in rows if x["fits"] and x["gain"] >= 5e-4)
+    shown = b.run(cards)
+    check([x[0] for x in shown] == ["", best], f"{name}: the job and the best that fits are shown at first: {shown}")
+    check(all(float(shown[0][2][key]) == result["now"][key] for key in ("step_time_s", "exposed_s", "bubble_s", "needed_bytes")), f"{name}: the job's numbers are those of --json")
+    b.run(click, best)
+    drawn = random.Random(name).sample([x["change"] for x in rows], 10)
+    for pair in zip(drawn[::2], drawn[1::2]):
+        for change in pair:
+            b.run(click, change)
+        shown = b.run(cards)[1:]
+        check([x[0] for x in shown] == list(pair), f"{name}: those that are chosen are shown: {shown}")
+        for change, command, values, n_parts in shown:
+            alone = json.loads(r.tell(*shlex.split(command)[1:], "--json"))
+            parts = alone["breakdown_s"]
+            exposed = sum(parts["exposed_" + axis] for axis in ("tp", "dp", "pp", "cp", "ep", "copy"))
+            for key, value in (("step_time_s", alone["step_time_s"]), ("exposed_s", exposed), ("bubble_s", parts["bubble"]), ("needed_bytes", alone["memory"]["needed_bytes"]), ("tokens_per_s", alone["tokens_per_s"])):
+                check(abs(float(values[key]) - value) <= 1e-9 * abs(value) + 1e-12, f"{name}: {command}: {key} is {value}, shown {values[key]}")
+            check(n_parts > 0, f"{name}: {change} is drawn")
+            b.run(click, change)
+    b.run(click, drawn[0])
+    b.run("document.querySelectorAll('section#what-if th button')[2].click()")
+    check(b.run("return [...document.querySelectorAll('section#what-if tr.chosen')].map((x) => x.cells[0].textContent)") == [drawn[0]], f"{name}: what is chosen stays so when rows are sorted")
+
+
 def check_what_if(r):
-    run = r.open("run", *JOB, "--tp", "2", "--what-if")
-    gains = [x for x in run["what_if"]["changes"] if not x["refused"] and x["gain"] >= 5e-4]
-    rows = r.browser.run("return document.querySelectorAll('section#what-if tbody tr').length")
-    check(rows == len(gains) > 0, "each change that gains is a row")
+    check_changes(r, "run", r.open("run", *JOB, "--tp", "2", "--what-if")["what_if"])
+    check_changes(r, "whatif", r.open("whatif", *JOB, "--tp", "2", "--pp", "2", "--top", "3"))
 
 
 def check_faults(r):
@@ -262,8 +292,6 @@ def check_others(r):
     share = r.open("share", "jobs.json", "--shift", "2")
     names = r.browser.run("return [...document.querySelectorAll('section#jobs tbody tr')].map((x) => x.cells[0].textContent)")
     check(names == [j["name"] for j in share["jobs"]] == ["a", "<b>"] and len(share["shifts"]) == 2, "share has a row for each job, its name as text")
-    whatif = r.open("whatif", *JOB, "--tp", "2")
-    check(len(whatif) > 0 and r.browser.run("return document.querySelectorAll('tbody tr').length") > 0, "whatif has a table")
 
 
 def check_gallery(r):

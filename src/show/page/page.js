@@ -128,13 +128,16 @@ function timeOf(s, n, kept) {
 const time = (s) => timeOf(s, 4, true);
 /* A place on an axis. */
 const clock = (s) => timeOf(s, 6, false);
-function bytes(b) {
+function bytesOf(b, kept) {
   if (b === null || b === undefined) return "–";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let i = 0;
   for (; Math.abs(b) >= 1024 && i < 4; i++) b /= 1024;
-  return digits(b) + " " + units[i];
+  return digits(b, 4, kept && i > 0) + " " + units[i];
 }
+const bytes = (b) => bytesOf(b, true);
+/* A place on an axis. */
+const size = (b) => bytesOf(b, false);
 /* With one place, below 1 % with two; what is there and would be 0 is said to be less. */
 function percent(x) {
   if (x === null || x === undefined) return "–";
@@ -156,7 +159,7 @@ function cards(entries) {
 
 /* columns: { name, get (row), show (value, row), word, title }. A click on a head sorts, again the other way. */
 function table(columns, rows, options) {
-  const { choose, filter, label, most = Infinity } = options || {};
+  const { choose, isChosen, filter, label, most = Infinity } = options || {};
   const body = el("tbody"), more = el("p", { class: "quiet" });
   const shown = rows.slice();
   let sorted = -1, down = false, wanted = "";
@@ -168,7 +171,7 @@ function table(columns, rows, options) {
     const found = shown.filter((row) => !wanted || columns.some((c) => String(c.get(row)).toLowerCase().includes(wanted)));
     more.textContent = found.length > most ? `${most} of ${found.length} rows: filter or sort for the others` : "";
     body.replaceChildren(...found.slice(0, most).map((row) => {
-        const line = el("tr", choose && { tabindex: 0, onclick: () => choose(row, line),
+        const line = el("tr", choose && { class: isChosen && isChosen(row) ? "chosen" : null, tabindex: 0, onclick: () => choose(row, line),
           onkeydown: (e) => (e.key === "Enter" || e.key === " ") && (e.preventDefault(), choose(row, line)) },
           columns.map((c) => el("td", { class: c.long ? "long" : c.word ? "word" : null, title: c.title && c.title(row) }, text(c, row))));
         return line;

@@ -32,7 +32,7 @@ function memoryOver(curves) {
   const holder = el("div");
   const draw = (i) => {
     const c = curves.ranks[i], layers = Object.entries(c.alive).filter(([, v]) => v.some((b) => b > 0)).map(([k, v]) => [words(k), v, memoryColor(k)]);
-    holder.replaceChildren(areas(c.at, layers, curves.window, curves.capacity_bytes, { show: (v) => time(v * 1e-9), name: "time from the start of the step" }, { show: bytes, unit: 2 ** 30, name: "held by the rank" }),
+    holder.replaceChildren(areas(c.at, layers, curves.window, curves.capacity_bytes, { show: (v) => time(v * 1e-9), name: "time from the start of the step" }, { show: size, unit: 2 ** 30, name: "held by the rank" }),
       legend(layers.map(([k, , color]) => [k, color])));
   };
   draw(0);
@@ -107,13 +107,48 @@ function runSeeds(e) {
       { name: "busiest", get: (x) => x.busiest, word: true }], e.seeds, { most: 50, label: "seeds" })];
 }
 
-/* Changes that gain, or would without the limit of memory. */
-function runWhatIf(w) {
-  if (!w) return null;
-  const rows = w.changes.filter((x) => !x.refused && x.gain >= 5e-4);
-  return [table([{ name: "change", get: (x) => x.change, word: true }, { name: "tokens/s", get: (x) => x.gain, show: (v) => "+" + digits(100 * v, 3) + " %" }, { name: "step", get: (x) => x.step_time_s, show: time },
-    { name: "memory", get: (x) => x.needed_bytes, show: bytes }, { name: "fits", get: (x) => x.fits, show: (v) => (v ? "yes" : "no") }, { name: "takes", get: (x) => x.cost || "", word: true }], rows, { label: "what if", filter: rows.length > 12 }),
-    el("p", { class: "quiet" }, `Each is simulated alone; gains do not add up. ${w.changes.filter((x) => !x.refused).length - rows.length} gain nothing, ${w.changes.filter((x) => x.refused).length} are not possible.`)];
+/* --- what if --- */
+
+/* The command of the job itself, to which a change is appended. */
+const jobCommand = () => about.command.replace(/^lockstep whatif/, "lockstep run").replace(/ (--(report|top|threads|format)(=| )|-j ?)('[^']*'|\S+)| --(what-if|all|software-each|csv|json)(?= |$)/g, "");
+
+/* One of those that are shown: its step by parts, next to the longest, its numbers, its command. */
+function variant(x, longest) {
+  const values = [x.step_time_s - x.exposed_s - x.bubble_s, x.exposed_s, x.bubble_s, longest - x.step_time_s];
+  return el("div", { class: "variant", "data-change": x.change }, el("h3", null, x.change || "as it is"),
+    stacked(values.map((s, i) => [STEP_PARTS[i][0], s, paint(STEP_PARTS[i][1]), time(s)]), longest)[0],
+    cards([["step", x.step_time_s, time, "step_time_s"], ["exposed", x.exposed_s, time, "exposed_s"], ["bubble", x.bubble_s, time, "bubble_s"],
+      ["memory", x.needed_bytes, (b) => `${bytes(b)} of ${bytes(x.capacity_bytes)}`, "needed_bytes", x.fits ? null : "bad"], ["tokens/s", x.tokens_per_s, count, "tokens_per_s"], x.cost ? ["takes", x.cost] : null]),
+    x.change ? el("div", { class: "command" }, `${jobCommand()} ${x.change}`) : null);
+}
+const STEP_PARTS = [["computing and all else", "forward"], ["exposed communication", "dp"], ["bubble", "bubble"], ["shorter than the longest shown", "idle"]];
+
+/* Changes, each simulated alone; those that are chosen are shown below the job as it is. */
+function whatIf(w) {
+  const rows = w.changes.filter((x) => !x.refused), gains = rows.filter((x) => x.gain >= 5e-4), best = gains.find((x) => x.fits);
+  const chosen = best ? [best] : [], shown = el("div", { "aria-live": "polite" });
+  const draw = () => {
+    const all = [{ ...w.now, change: "" }, ...chosen], longest = Math.max(...all.map((x) => x.step_time_s));
+    shown.replaceChildren(legend(STEP_PARTS.map(([name, color]) => [name, paint(color)])), ...all.map((x) => variant(x, longest)));
+  };
+  const choose = (row, line) => {
+    const at = chosen.indexOf(row);
+    if (at >= 0) chosen.splice(at, 1);
+    else chosen.push(row);
+    line.classList.toggle("chosen", at < 0);
+    draw();
+  };
+  draw();
+  return [el("p", { class: "quiet" }, `Choose changes to see them next to the job. Each is simulated alone${w.mixes_programs ? ", with the program's own defaults" : "; gains do not add up"}. ${rows.length - gains.length} gain nothing, ${w.changes.length - rows.length} are not possible.`),
+    table([{ name: "change", get: (x) => x.change, word: true }, { name: "tokens/s", get: (x) => x.gain, show: (v) => (v > 0 ? "+" : "") + percent(v) }, { name: "step", get: (x) => x.step_time_s, show: time }, { name: "exposed", get: (x) => x.exposed_s, show: time }, { name: "bubble", get: (x) => x.bubble_s, show: time },
+      { name: "memory", get: (x) => x.needed_bytes, show: bytes }, { name: "fits", get: (x) => x.fits, show: (v) => (v ? "yes" : "no") }, { name: "takes", get: (x) => x.cost || "", word: true }], rows, { choose, isChosen: (x) => chosen.includes(x), label: "what if", filter: rows.length > 12 }), shown];
+}
+
+function viewWhatIf(r) {
+  const refused = r.changes.filter((x) => x.refused);
+  return [section("What if", whatIf(r), r.left_out && el("p", { class: "quiet" }, r.left_out)),
+    refused.length ? section("Not possible", table([{ name: "change", get: (x) => x.change, word: true }, { name: "why", get: (x) => x.refused, long: true }], refused, { label: "not possible" })) : null,
+    section("All numbers", tree("result", r))];
 }
 
 function provenance(r) {
@@ -130,7 +165,7 @@ async function viewRun(r) {
   const interval = r.interval && r.interval.label;
   return [runCards(r), interval ? el("p", { class: "quiet" }, `Where a measured step would lie: ${interval}.`) : null,
     section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
-    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("Faults", runFaults(r.faults)), section("Hashed routing", runSeeds(r.ecmp)), section("What if", runWhatIf(r.what_if)), section("Variation of steps", runSpread(r.step_spread)),
+    section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("Faults", runFaults(r.faults)), section("Hashed routing", runSeeds(r.ecmp)), section("What if", r.what_if && whatIf(r.what_if)), section("Variation of steps", runSpread(r.step_spread)),
     section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
 }
 
@@ -203,13 +238,13 @@ async function viewSweep(r) {
   const numeric = SWEEP_MEASURES.filter(([k]) => rows.every((x) => typeof x[k] === "number")).map(([k, name, show]) => ({ name, get: (x) => x[k], show }));
   return [cards([...Object.entries(r.counts || {}).map(([k, v]) => [k, v, count]), rows.length ? ["best step", rows[0].step_time_s, time, "step_time_s"] : null]),
     r.command ? el("div", { class: "command" }, r.command) : null,
-    rows.length ? section("Configurations", table(columns, rows, { choose, filter: true, label: "configurations", most: 300 }), told) : null,
-    rows.length > 1 ? section("Time and memory", scatter(points, { name: "step", show: time }, { name: "memory of the fullest rank", show: bytes, unit: 2 ** 30 }, { line: front.map((x) => ({ x: x.step_time_s, y: x.memory_bytes })) }), el("p", { class: "quiet" }, `All ${rows.length} that were simulated. Red: no other is both faster and smaller. Open: it holds at least so much; only the best were run to their peak. A click chooses, two are compared above.`)) : null,
+    rows.length ? section("Configurations", table(columns, rows, { choose, isChosen: (x) => chosen.some((c) => c.row === x), filter: true, label: "configurations", most: 300 }), told) : null,
+    rows.length > 1 ? section("Time and memory", scatter(points, { name: "step", show: time }, { name: "memory of the fullest rank", show: size, unit: 2 ** 30 }, { line: front.map((x) => ({ x: x.step_time_s, y: x.memory_bytes })) }), el("p", { class: "quiet" }, `All ${rows.length} that were simulated. Red: no other is both faster and smaller. Open: it holds at least so much; only the best were run to their peak. A click chooses, two are compared above.`)) : null,
     rows.length > 1 ? section("Parallel axes", parallel([...keys.slice(0, 9).map((k) => ({ name: words(k), get: (x) => x.config[k] ?? "–", show: String })), ...numeric.slice(0, 4)], rows)) : null,
     r.scaling && r.scaling.length > 1 ? section("Scaling", table(Object.keys(r.scaling[0]).map((k) => ({ name: words(k), get: (x) => x[k], show: showKey(k) })), r.scaling, { label: "scaling" })) : null,
     section("All numbers", tree("result", r))];
 }
-/* The pages of compare, collective, schedule, validate, train, capture and whatif. */
+/* The pages of compare, collective, schedule, validate, train and capture. */
 
 /* Rows of objects as a table of all their plain members. */
 function plainTable(rows, label, options) {
@@ -309,7 +344,7 @@ function viewCapture(r) {
   return [cards([["allocated", r.allocated_bytes, bytes, "allocated_bytes"], ["reserved", r.reserved_bytes, bytes, "reserved_bytes"], ["needed", r.needed_bytes, bytes, "needed_bytes"], ["of", r.total_bytes, bytes, "total_bytes"]]),
     el("p", { class: r.fits ? "good" : "bad" }, r.fits ? "It fits." : "It does not fit."), section("At the peak", stacked(parts, r.total_bytes)),
     curves.columns.length ? section("As the program allocated", areas(curves.columns.map((_, i) => i * step), kinds.map(([name, color], k) => [name, curves.columns.map((c) => c[k]), color]), curves.changes, 4 * r.allocated_bytes > r.total_bytes && r.total_bytes,
-      { name: "allocations and frees", show: count }, { name: "allocated", show: bytes, unit: 2 ** 30 }), legend(kinds)) : null,
+      { name: "allocations and frees", show: count }, { name: "allocated", show: size, unit: 2 ** 30 }), legend(kinds)) : null,
     section("Lines that held it", table([{ name: "line", get: (x) => x.line || "–", word: true }, { name: "operator", get: (x) => x.operator || "–", word: true }, { name: "phase", get: (x) => x.phase, word: true }, { name: "kind", get: (x) => x.kind, word: true },
       { name: "blocks", get: (x) => x.blocks, show: count }, { name: "bytes", get: (x) => x.bytes, show: bytes }, { name: "", get: (x) => x.bytes, show: (v, x) => bar(v / most, of.get(x.kind)) }], r.peak, { label: "lines", filter: true })), section("All numbers", tree("result", r))];
 }
@@ -319,7 +354,7 @@ function viewOther(r) {
 }
 /* Fills the page. */
 
-const VIEWS = { run: viewRun, memory: viewMemory, sweep: viewSweep, compare: viewCompare, collective: viewCollective, schedule: viewSchedule, validate: viewValidate, train: viewTrain, capture: viewCapture };
+const VIEWS = { run: viewRun, memory: viewMemory, sweep: viewSweep, compare: viewCompare, collective: viewCollective, schedule: viewSchedule, validate: viewValidate, train: viewTrain, capture: viewCapture, whatif: viewWhatIf };
 
 (async () => {
   const page = document.getElementById("page"), result = part("result");
