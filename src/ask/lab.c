@@ -66,17 +66,17 @@ static const char other_unit[] = "The number is right in another unit than the o
 
 /* --- one answer ------------------------------------------------------------------------------------- */
 
-/* Whether the answer is right in another unit: a share for per cent, GB for GiB, bits for bytes, ms for s. */
+/* Whether the answer is nearer than reach in another unit: a share for per cent, GB for GiB, ms for s. */
 static bool
 is_other_unit (double given, double value, double reach)
 {
   static const double factors[] = { 100, 1000, 1e6, 1e9, 1024, 1048576, 8, 60, 3600 };
   static const double binary[] = { 1.073741824, 1.048576 }; /* GiB, MiB for GB, MB */
   for (guint i = 0; i < G_N_ELEMENTS (factors); i++)
-    if (fabs (given * factors[i] - value) <= reach || fabs (given / factors[i] - value) <= reach)
+    if (fabs (given * factors[i] - value) < reach || fabs (given / factors[i] - value) < reach)
       return true;
   for (guint i = 0; i < G_N_ELEMENTS (binary); i++)
-    if (fabs (given * binary[i] - value) <= reach)
+    if (fabs (given * binary[i] - value) < reach)
       return true;
   return false;
 }
@@ -102,7 +102,7 @@ grade_number (Lab *l, const LsLabQuestion *q, LsLabGrade *g, GError **error)
     g->hint = m->hint;
   }
   g->verdict = fabs (g->given - value) <= reach ? LS_LAB_RIGHT : LS_LAB_WRONG;
-  if (isinf (nearest) && *g->unit && is_other_unit (g->given, value, reach))
+  if (*g->unit && is_other_unit (g->given, value, MIN (reach, nearest)))
     g->hint = other_unit;
   return TRUE;
 }

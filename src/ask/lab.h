@@ -3,7 +3,8 @@
  *     right      |answer - value| <= min (within |value|, half the distance to the nearest known mistake)
  *     a mistake  |answer - mistake| <= min (half its distance to the value, a tenth of |mistake|); of several
  *                the nearest
- *     a unit     right times a factor between two units, of an answer that has one
+ *     a unit     right times a factor between two units, and nearer to that than to the mistake; of an answer
+ *                that has one
  *
  * What is right is nowhere kept and never shown. */
 #ifndef LS_ASK_LAB_H

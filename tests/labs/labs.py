@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pins of each lab: right answers, taken from what its own commands print, pass; each known mistake fails with its hint and is
-never answered by a number; of tasks a right configuration passes, and each mistake is made by one here; what is measured for an
-answer is a command that the lab shows. Pages and notebooks are those of the files; a notebook's cells run.
+never answered by a number, also as a student rounds it; a number in another unit is answered so; of tasks a right configuration passes, and each mistake is made by one here; what is measured for an
+answer is a command that the lab shows. No page and no example of the manual gives an answer away. Pages and notebooks are those of the files; a notebook's cells run.
 Usage: labs.py LOCKSTEP"""
 
 import json
@@ -22,21 +22,7 @@ LOCKSTEP = os.path.realpath(sys.argv[1])
 n_failed = 0
 
 # Of each task a configuration that is right, then one for each mistake, in their order.
-TASKS = {
-    "all-reduce": ["--micro-batch 2", "--micro-batch 4", "--micro-batch 1"],
-    "buckets": ["--bucket-bytes 50MiB", "--bucket-bytes 512MiB"],
-    "zero-memory": ["--zero 2", "--zero 0", "--zero 3", "--zero 1"],
-    "fsdp-prefetch": ["--backward-prefetch pre", "--backward-prefetch none"],
-    "bubble": ["--global-batch 160", "--global-batch 80", "--global-batch 256"],
-    "in-flight": ["--schedule 1f1b", "--schedule gpipe", "--schedule naive"],
-    "interleaved": ["--vpp 3", "--vpp 1", "--vpp 6"],
-    "zero-bubble": ["--schedule zb-h1", "--schedule zb-h2", "--schedule 1f1b"],
-    "tensor-parallel": ["--tp 4", "--tp 2", "--tp 16", "--tp 4 --pp 4", "--tp 8"],
-    "long-context": ["--cp 16", "--cp 1", "--cp 4 --recompute full", "--cp 32"],
-    "experts": ["--ep 8", "--ep 1", "--ep 32", "--ep 4"],
-    "recompute": ["--recompute selective", "--recompute none", "--recompute full"],
-    "choose-3d": ["--tp 4", "--pp 16", "--tp 16", "--tp 2 --pp 2", "--tp 8"],
-}
+TASKS = json.loads((ROOT / "tests/labs/tasks.json").read_text(encoding="utf-8"))
 
 
 def check(holds, what):
@@ -53,9 +39,34 @@ def lab_check(lab, *answers):
     return run.returncode, {g["name"]: g for g in json.loads(run.stdout)["grades"]}
 
 
-def has_number(text, value):
-    """Whether a hint gives the answer away."""
-    return any(value != 0 and abs(float(n) / value - 1) < 0.02 for n in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", text))
+def has_number(text, value, within=0.02):
+    """Whether a text gives the answer away."""
+    return any(value != 0 and abs(float(n) / value - 1) < within for n in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", text))
+
+
+OF_UNIT = {"%": [100, 1e-2], "GB": [1000, 1e-3, 1e9, 1 / 1.073741824], "ms": [1000, 1e-3], "s": [1000, 1 / 60], "h": [60, 3600]}
+
+
+def rounded(value, n_digits):
+    return float(f"{value:.{n_digits}g}")
+
+
+def check_rounded(lab, q, right, wrong):
+    """Tolerances tell known mistakes apart, and have room for three digits."""
+    code, _ = lab_check(lab, f"{q['name']}={rounded(right, 3)!r}")
+    check(code == 0, f"{lab['name']}: {q['name']}={rounded(right, 3):g} is right to three digits")
+    for of in {rounded(w, n) for w in wrong for n in (2, 3)}:
+        code, _ = lab_check(lab, f"{q['name']}={of!r}")
+        check(code == 5, f"{lab['name']}: {q['name']}={of:g} is a mistake, rounded: {wrong}, not {right:g}")
+
+
+def check_units(lab, q, right, wrong):
+    for factor in OF_UNIT[q["unit"]]:
+        given = right * factor
+        if any(abs(given - w) <= 1e-9 * abs(w) for w in wrong):
+            continue  # a known mistake, with a hint of its own
+        code, grades = lab_check(lab, f"{q['name']}={given!r}")
+        check(code == 5 and "another unit" in grades[q["name"]]["hint"], f"{lab['name']}: {q['name']}={given:g} is of another unit: {grades}")
 
 
 def check_questions(lab, measures):
@@ -74,9 +85,10 @@ def check_questions(lab, measures):
         far = max(abs(right[q["name"]]), *(abs(measures.value(lab, m["value"])) for m in q["mistakes"])) * 77 + 1
         code, grades = lab_check(lab, f"{q['name']}={far!r}")
         check(code == 5 and grades[q["name"]]["hint"] == q["hint"], f"{lab['name']}: {q['name']}={far:g} is near no mistake: {grades}")
+        wrong = [measures.value(lab, m["value"]) for m in q["mistakes"]]
+        check_rounded(lab, q, right[q["name"]], wrong)
         if q.get("unit"):
-            code, grades = lab_check(lab, f"{q['name']}={right[q['name']] * 1000!r}")
-            check(code == 5 and "another unit" in grades[q["name"]]["hint"], f"{lab['name']}: {q['name']} times 1000 is of another unit: {grades}")
+            check_units(lab, q, right[q["name"]], wrong)
 
 
 def check_task(lab, measures):
@@ -87,12 +99,30 @@ def check_task(lab, measures):
         code, grades = lab_check(lab, *shlex.split(options))
         hint = None if i == 0 else task["mistakes"][i - 1]["hint"]
         check(code == (0 if i == 0 else 5) and grades and grades["configuration"]["hint"] == hint, f"{lab['name']}: {options}: {hint!r}, not {code} {grades.get('configuration')}")
+        whole, _ = lab_check(lab, *shlex.split(task["run"])[1:], *shlex.split(options))
+        check(whole == code, f"{lab['name']}: {options} after the whole command line of the task: {whole}, not {code}")
         holds = measures.value(lab, task["right"], own=task["run"] + " " + options)
         check(holds == (i == 0), f"{lab['name']}: {options} by the second implementation")
 
 
-def check_pages(labs, folder):
-    """Each lab is one, and links lead to pages of the manual."""
+def check_examples(labs):
+    """What the manual and --help hand in is wrong."""
+    texts = [*(ROOT / "src/manual").rglob("*.md"), ROOT / "src/api/commands.txt"]
+    shown = {line for path in texts for line in re.findall(r"lockstep lab check ([a-z].*)", path.read_text(encoding="utf-8"))}
+    by_name = {lab["name"]: lab for lab in labs}
+    for words in [shlex.split(line.split("||")[0].split("`")[0]) for line in shown]:
+        if words and words[0] in by_name and "..." not in " ".join(words):
+            code, grades = lab_check(by_name[words[0]], *(w for w in words[1:] if w != "--json"))
+            check(code == 5 and all(g["verdict"] != "right" for g in grades.values()), f"the manual has an answer to {words}: {grades}")
+
+
+def check_pages(labs, folder, measures):
+    """Each lab is one, gives no answer away, and links lead to pages of the manual."""
+    for lab in labs:
+        text = (folder / f"{lab['name']}.md").read_text(encoding="utf-8")
+        for q in lab["questions"]:
+            value = measures.value(lab, q["value"])
+            check(value == int(value) or not has_number(text, value, 0.005), f"{lab['name']}.md has the answer to {q['name']}: {value:g}")
     manual = ROOT / "src/manual/labs"
     for name in [*(lab["name"] for lab in labs), "instructors"]:
         text = (folder / f"{name}.md").read_text(encoding="utf-8")
@@ -122,7 +152,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         built = subprocess.run([sys.executable, ROOT / "tools/labs/build", "--pages", folder, "--notebooks", folder], capture_output=True, text=True)
         check(built.returncode == 0, "pages and notebooks: " + built.stdout + built.stderr)
-        check_pages(labs, pathlib.Path(folder))
+        check_pages(labs, pathlib.Path(folder), measures)
+        check_examples(labs)
         for lab in labs:
             if only and lab["name"] != only:
                 continue

@@ -922,4 +922,4 @@ def lab(*arguments: Text, progress: Progress | None = None, **options: Unpack[La
     """Lists exercises on training in parallel, shows one, and grades answers to it. A lab asks for
     predictions first, then names commands to run, and what to find. check simulates what the lab
     asks about, and for a task the configuration that you hand in as options of lockstep run; it
-    answers a wrong number with a hint on the mistake it is nearest to, and with no number."""
+    answers a wrong number with the hint of a known mistake, of a unit or of the question."""
