@@ -20,6 +20,19 @@ def read_labs():
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "strategies/labs").glob("*.json"))]
 
 
+class Refused(RuntimeError):
+    """A command line that has no result; reasons: its lines on stderr."""
+
+    def __init__(self, line, stderr):
+        super().__init__(f"{line}: {stderr}")
+        self.reasons = [told.removeprefix("error: ") for told in stderr.splitlines() if told.startswith("error: ")]
+
+
+def flags_of(knobs):
+    """The options of a command line: None is not there, True has no value."""
+    return " ".join("--" + key.replace("_", "-") + ("" if value is True else f" {value}") for key, value in knobs.items() if value is not None)
+
+
 class Measures:
     """Runs command lines, each once."""
 
@@ -30,9 +43,9 @@ class Measures:
         if line not in self.done:
             command = [self.lockstep, *shlex.split(line), "--json"]
             run = subprocess.run(command, capture_output=True, text=True, env={"LS_DATA_DIR": str(ROOT), **os.environ})
-            if not run.stdout:
-                raise RuntimeError(f"{line}: {run.stderr}")
-            self.done[line] = json.loads(run.stdout)
+            self.done[line] = json.loads(run.stdout) if run.stdout else Refused(line, run.stderr)
+        if isinstance(self.done[line], Refused):
+            raise self.done[line]
         return self.done[line]
 
     def number(self, line, key):
