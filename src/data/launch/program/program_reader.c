@@ -258,7 +258,21 @@ read_yaml (ProgramRun *run)
   return ok && read_tree (run, tree);
 }
 
-/* Members that are options: of a configuration in Python, what it made as JSON, or of TOML. */
+/* An option without a value is true; of several values the first is its own; '-' in its name is '_'. */
+static void
+add_options (const ProgramRun *run, cJSON *tree)
+{
+  const GPtrArray *options = run->script->words->options;
+  for (guint i = 0; i < options->len; i++) {
+    const LaunchOption *o = options->pdata[i];
+    g_autofree char *name = folded (o->name);
+    if (strcmp (name, reads_text (run->file, "config")) != 0)
+      yaml_config_set (tree, name, o->values->len > 0 ? o->values->pdata[0] : "true");
+  }
+}
+
+/* Members that are options: of a configuration in Python, what it made as JSON, or of TOML. Options of a
+ * command that overrides it lie on top. */
 static bool
 read_members (ProgramRun *run, const ImportFile *file)
 {
@@ -274,6 +288,8 @@ read_members (ProgramRun *run, const ImportFile *file)
   g_autoptr (LaunchWords) words = launch_words_new ();
   if (!tree || (doc && !program_take (run, tree)))
     return false;
+  if (run->script && reads_is (run->file, "overrides"))
+    add_options (run, tree);
   launch_words_add_tree (words, tree);
   return read_job (run, words, tree);
 }
@@ -314,19 +330,6 @@ add_pairs (const ProgramRun *run, cJSON *tree)
   for (guint i = 0; i < pairs->len; i++)
     if (!config || !program_pair_value (pairs->pdata[i], config))
       yaml_config_set_pair (tree, pairs->pdata[i]);
-}
-
-/* An option without a value is true; of several values the first is its own; '-' in its name is '_'. */
-static void
-add_options (const ProgramRun *run, cJSON *tree)
-{
-  const GPtrArray *options = run->script->words->options;
-  for (guint i = 0; i < options->len; i++) {
-    const LaunchOption *o = options->pdata[i];
-    g_autofree char *name = folded (o->name);
-    if (strcmp (name, reads_text (run->file, "config")) != 0)
-      yaml_config_set (tree, name, o->values->len > 0 ? o->values->pdata[0] : "true");
-  }
 }
 
 /* "loss=a.b.CrossEntropy" sets the member of the mapping that says what it is; "~lr_scheduler" drops one. */
@@ -445,6 +448,8 @@ read_python_of_script (ProgramRun *run, const char *name)
   g_autofree char *text = name ? launch_file_of (run->files, name, &n) : NULL;
   if (!name && run->map->arguments)
     return read_arguments (run);
+  if (!name && reads_is (run->file, "overrides")) /* all else is said by default */
+    return read_members (run, &(ImportFile) { .path = run->path, .text = "" });
   if (!text)
     return launch_refuse_config (name, run->job->import, run->diags);
   if (!strstr (text, reads_text (run->file, "python"))
