@@ -183,6 +183,20 @@ is_without_effect (const char *key)
   return false;
 }
 
+/* V100s with a faster NIC: NCCL's tuner takes rings by the rate of the line, and those of this generation do
+ * not fill it (topologies/calib/nccl.set.json, ring_bus_per_nic), where trees were chosen before. */
+static const char *const chosen_worse[]
+    = { "aws-p3dn:node.nics.link.bandwidth=", "azure-ndv2:node.nics.link.bandwidth=" };
+
+static bool
+is_chosen_worse (const char *changed)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (chosen_worse); i++)
+    if (g_str_has_prefix (changed, chosen_worse[i]))
+      return true;
+  return false;
+}
+
 /* What was tried of a kind of figure. */
 typedef struct {
   guint n_tried;
@@ -219,7 +233,7 @@ check_change (const char *cluster, const Change *change, uint32_t n_nodes, uint3
   for (guint i = 0; i < N_WORKLOADS; i++) {
     if (isnan (after[i])) /* refused, as the same job before, or as the leaves have not that many ports */
       continue;
-    if (!LS_CHECK (after[i] <= before[i] * (1 + 1e-9)))
+    if (!is_chosen_worse (changed) && !LS_CHECK (after[i] <= before[i] * (1 + 1e-9)))
       printf ("# %s: workload %u took %.9g, now %.9g\n", changed, i, before[i], after[i]);
     is_faster = is_faster || after[i] < before[i];
   }
