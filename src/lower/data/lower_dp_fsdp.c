@@ -9,7 +9,7 @@
  *     I and W    I as a backward that reduces nothing; W enters nothing, leaves to reduce
  *
  * With ends_apart (FSDP2) the embedding is a unit like those of layers, before them, and the root, which is
- * norm and head, enters a forward behind the layers, stays, and leaves a backward before them. Where the head
+ * norm and head, enters a forward after the layers, stays, and leaves a backward before them. Where the head
  * shares the embedding's weight they are one unit, and nothing is apart.
  *
  * Parameters are fp32 shards, gradients are accumulated in fp32 shards, and there is no copy
@@ -131,6 +131,15 @@ unit_of (const Fsdp *f, const Lower *l, const Chunk *c, guint o)
   if (layer == UINT16_MAX)
     return o < f->n_embedding ? 0 : f->root;
   return layer / l->s->data.layers_per_unit + (f->n_embedding > 0);
+}
+
+/* The first of a unit; UINT16_MAX: it has none. */
+static uint16_t
+layer_of_unit (const Fsdp *f, const Lower *l, guint unit)
+{
+  guint n_before = f->n_embedding > 0;
+  bool has_layers = unit != f->root && unit >= n_before;
+  return has_layers ? (uint16_t) ((unit - n_before) * l->s->data.layers_per_unit) : UINT16_MAX;
 }
 
 static bool
@@ -457,7 +466,7 @@ gather (Build *b, Fsdp *f, guint unit)
            frozen = n > 0 ? dp_part (u->frozen[0] + u->frozen[1], n) : shard_of (l, u->frozen);
   guint first = b->ops->len;
   uint16_t within = b->layer; /* it is the unit's, also where it goes out ahead */
-  b->layer = unit == f->root ? UINT16_MAX : (uint16_t) (unit * l->s->data.layers_per_unit);
+  b->layer = layer_of_unit (f, l, unit);
   if (size < shard_size (l) && part > 0)
     move (b, f, LS_STREAM_GATHER_IN, LS_FSDP_SHARD_CAST, part, part * (from + size), NULL);
   if (is_flat (l)) {
@@ -730,12 +739,13 @@ leave_inside (Build *b, Fsdp *f)
     leave (b, f, unit);
 }
 
-/* Of a backward. */
+/* Once: a forward enters it, where it is apart; a backward leaves it. */
 static void
-leave_root (Build *b, Fsdp *f)
+pass_root (Build *b, Fsdp *f)
 {
-  if (f->root != NO_UNIT && !f->has_passed)
-    leave (b, f, f->root);
+  if (f->root == NO_UNIT || f->has_passed)
+    return;
+  (f->p->type == LS_ACTION_F ? unshard : leave) (b, f, f->root);
   f->has_passed = true;
 }
 
@@ -762,15 +772,12 @@ before (Build *b, DpPass *p, guint o)
     return;
   if (p->type == LS_ACTION_F)
     leave_inside (b, f);
-  if (unit == f->root) {
-    if (f->is_apart && p->type == LS_ACTION_F && !f->has_passed)
-      unshard (b, f, unit);
-    f->has_passed |= p->type == LS_ACTION_F;
+  bool is_root = unit == f->root;
+  if (f->is_apart && is_root == (p->type == LS_ACTION_F))
+    pass_root (b, f);
+  if (is_root)
     return;
-  }
   f->inside = unit;
-  if (f->is_apart && p->type != LS_ACTION_F)
-    leave_root (b, f);
   if (p->type != LS_ACTION_W)
     enter (b, f, unit);
 }
@@ -791,7 +798,7 @@ end (Build *b, DpPass *p)
   Fsdp *f = p->state;
   leave_inside (b, f);
   if (p->type != LS_ACTION_F)
-    leave_root (b, f);
+    pass_root (b, f);
   finish (b, f);
   fsdp_free (f);
   p->state = NULL;

@@ -729,7 +729,7 @@ build_delayed_weights (Build *b)
 
 /* --- made by autograd ---------------------------------------------------------------------------------- */
 
-/* Of one copy of the model, beside the buckets of DDP, which stay, and with stage 1 of DeepSpeed, the
+/* Of one copy of the model, next to the buckets of DDP, which stay, and with stage 1 of DeepSpeed, the
  * backward of the first micro-batch makes them, and the step forgets them (set_to_none): where activations
  * are at their peak there are none. */
 bool

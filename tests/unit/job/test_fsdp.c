@@ -157,6 +157,19 @@ shards_of_gradients_come_with_their_reduction (void)
   }
 }
 
+/* Units of a layer each, after n_before others, and then one without: a gather is of its unit's layer. */
+static void
+check_layers_of_gathers (const LsPlan *plan, guint n_before)
+{
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    for (uint32_t o = 0; o < plan->segments[s].n_ops; o++) {
+      const LsOp *op = &plan->segments[s].ops[o];
+      bool is_layers = op->unit >= n_before && op->unit < n_before + 4;
+      if (strcmp (op->name, "unit all-gather") == 0)
+        LS_CHECK_INT (op->layer, ==, is_layers ? op->unit - n_before : UINT16_MAX);
+    }
+}
+
 /* Four layers, embedding and head: the root's forward gathers both, or each is gathered where it is used, the
  * embedding again in the backward. Peaks of what is gathered differ by the embedding. */
 static void
@@ -183,6 +196,7 @@ ends_may_be_units_of_their_own (void)
     if (LS_CHECK (r.result != NULL)) {
       LS_CHECK_INT (r.result->memory->classes[0].overfreed_bytes, ==, 0);
       peaks[i] = r.result->memory->classes[0].category_peak[LS_MEM_UNSHARDED];
+      check_layers_of_gathers (r.result->plan, i);
     }
     dp_clear (&r);
   }
