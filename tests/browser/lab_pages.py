@@ -9,18 +9,15 @@ import pathlib
 import random
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools/labs"))
 import graded  # noqa: E402
-import reports  # noqa: E402
 from labs import Measures, read_labs  # noqa: E402
-from reports import ENTER, Browser, check  # noqa: E402
+from reports import ENTER, check, in_browser, pages_in  # noqa: E402
 
 TASKS = json.loads((ROOT / "tests/labs/tasks.json").read_text(encoding="utf-8"))
 FACTORS = [100, 1e-2, 1000, 1e-3, 1e9, 1 / 1.073741824, 1.073741824, 8, 1 / 60, 3600]
@@ -129,26 +126,18 @@ def check_page(browser, path, lab, lockstep, measures):
     check(not browser.complaints(), f"{lab['name']}: the console is empty at the end")
 
 
-def main():
-    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
-    if not driver or not chromium:
-        print("chromium and chromedriver (Debian: chromium-driver) are not here: pages are not looked at")
-        return 77
-    os.environ.setdefault("LS_DATA_DIR", str(ROOT))
-    lockstep, only = os.path.realpath(sys.argv[1]), os.environ.get("LS_CASE")
+def look(lockstep, folder, browser):
+    only = os.environ.get("LS_CASE")
     measures, labs = Measures(lockstep), [lab for lab in read_labs() if only in (None, lab["name"])]
-    with tempfile.TemporaryDirectory() as folder:
-        pages = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else folder).resolve()
-        if len(sys.argv) == 2:
-            graded.write(labs, pages, lockstep)
-        check({path.stem for path in pages.glob("*.html")} >= {"index", *(lab["name"] for lab in labs)}, "a page of each lab")
-        browser = Browser(driver, chromium, os.path.join(folder, "profile"))
-        try:
-            for lab in labs:
-                check_page(browser, pages / f"{lab['name']}.html", lab, lockstep, measures)
-        finally:
-            browser.close()
-    return 1 if reports.n_failed else 0
+    pages = pages_in(folder, lambda to: graded.write(labs, pathlib.Path(to), lockstep))
+    check({path.stem for path in pages.glob("*.html")} >= {"index", *(lab["name"] for lab in labs)}, "a page of each lab")
+    for lab in labs:
+        check_page(browser, pages / f"{lab['name']}.html", lab, lockstep, measures)
+
+
+def main():
+    os.environ.setdefault("LS_DATA_DIR", str(ROOT))
+    return in_browser(look)
 
 
 if __name__ == "__main__":

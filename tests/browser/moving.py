@@ -8,14 +8,11 @@ import os
 import pathlib
 import random
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
-import reports  # noqa: E402
-from reports import Browser, check  # noqa: E402
+from reports import check, in_browser, pages_in  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SET = "const i = document.getElementById('slider-' + arguments[0]); i.value = arguments[1]; i.dispatchEvent(new Event('input'))"
@@ -63,26 +60,16 @@ def check_page(browser, path, lockstep):
     check(n_compared == 10, f"{name}: ten points")
 
 
+def look(lockstep, folder, browser):
+    made = sorted(pages_in(folder, lambda to: subprocess.run([sys.executable, ROOT / "tools/moving/build", "-o", to, "--lockstep", lockstep], check=True)).glob("*.html"))
+    check(len(made) >= 6, f"six pages: {made}")
+    for path in made:
+        check_page(browser, path, lockstep)
+
+
 def main():
-    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
-    if not driver or not chromium:
-        print("chromium and chromedriver (Debian: chromium-driver) are not here: pages are not looked at")
-        return 77
     os.environ.setdefault("LS_DATA_DIR", str(ROOT))
-    lockstep = os.path.realpath(sys.argv[1])
-    with tempfile.TemporaryDirectory() as folder:
-        pages = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else folder).resolve()
-        if len(sys.argv) == 2:
-            subprocess.run([sys.executable, ROOT / "tools/moving/build", "-o", folder, "--lockstep", lockstep], check=True)
-        browser = Browser(driver, chromium, os.path.join(folder, "profile"))
-        try:
-            made = sorted(pages.glob("*.html"))
-            check(len(made) >= 6, f"six pages: {made}")
-            for path in made:
-                check_page(browser, path, lockstep)
-        finally:
-            browser.close()
-    return 1 if reports.n_failed else 0
+    return in_browser(look)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ no browser."""
 
 import json
 import os
+import pathlib
 import random
 import shlex
 import shutil
@@ -312,20 +313,36 @@ def check_gallery(r):
     check(verdicts == done.stdout.count(" within\n") + done.stdout.count(" exact\n") + 2, "verdicts are those of the lines, and of two figures")
 
 
-def main():
+def in_browser(look):
+    """Calls look(lockstep, folder, browser) with the program of the command line and an empty folder. The exit status; 77: no browser."""
     driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
     if not driver or not chromium:
-        print("chromium and chromedriver (Debian: chromium-driver) are not here: reports are not looked at")
+        print("chromium and chromedriver (Debian: chromium-driver) are not here: pages are not looked at")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         browser = Browser(driver, chromium, os.path.join(folder, "profile"))
         try:
-            reports = Reports(os.path.abspath(sys.argv[1]), folder, browser)
-            for test in [check_run, check_what_if, check_faults, check_sweep, check_compare, check_others, check_gallery]:
-                test(reports)
+            look(os.path.abspath(sys.argv[1]), folder, browser)
         finally:
             browser.close()
     return 1 if n_failed else 0
+
+
+def pages_in(folder, write):
+    """The folder of pages that the command line names; without one `folder`, in which write(folder) makes them."""
+    if len(sys.argv) == 2:
+        write(folder)
+    return pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else folder).resolve()
+
+
+def look(lockstep, folder, browser):
+    reports = Reports(lockstep, folder, browser)
+    for test in [check_run, check_what_if, check_faults, check_sweep, check_compare, check_others, check_gallery]:
+        test(reports)
+
+
+def main():
+    return in_browser(look)
 
 
 if __name__ == "__main__":
